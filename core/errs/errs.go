@@ -16,15 +16,15 @@ import (
 type Kind uint8
 
 const (
-	Internal    Kind = 1 // a bug of ours
-	Schema      Kind = 2 // unknown name, types that do not unify, bad SQL
-	Source      Kind = 3 // missing file, broker down, corrupt input
-	State       Kind = 4 // corrupt store, missing manifest or object
-	Watermark   Kind = 5 // an explicitly set watermark went backwards
-	Checkpoint  Kind = 6 // a checkpoint could not be written
-	ExactlyOnce Kind = 7 // a sink cannot do what was asked
-	Data        Kind = 8 // a value cannot be computed: overflow, bad cast
-	Cancelled   Kind = 9 // the caller asked us to stop
+	Internal    Kind = 1  // a bug of ours
+	Schema      Kind = 2  // unknown name, types that do not unify, bad SQL
+	Source      Kind = 3  // missing file, broker down, corrupt input
+	State       Kind = 4  // corrupt store, missing manifest or object
+	Watermark   Kind = 5  // an explicitly set watermark went backwards
+	Checkpoint  Kind = 6  // a checkpoint could not be written
+	ExactlyOnce Kind = 7  // a sink cannot do what was asked
+	Data        Kind = 8  // a value cannot be computed: overflow, bad cast
+	Cancelled   Kind = 9  // the caller asked us to stop
 	Usage       Kind = 10 // a call out of order, after close, or with a wrong option
 	Unsupported Kind = 11 // parsed, but refused while planning, in the mode named
 )
@@ -92,7 +92,9 @@ func E(kind Kind, op string, pos Pos, format string, args ...any) *Error {
 }
 
 // New is E without a place.
-func New(kind Kind, op, format string, args ...any) *Error { return E(kind, op, Pos{}, format, args...) }
+func New(kind Kind, op, format string, args ...any) *Error {
+	return E(kind, op, Pos{}, format, args...)
+}
 
 // Bug reports a broken invariant of ours.
 func Bug(op, format string, args ...any) *Error {

@@ -1,0 +1,127 @@
+// Package riverbed is the engine as a Go library: one SQL text, run once over bounded data or incrementally
+// over streams. It is the only package that knows all the others; capi and so Python are a thin shell over it.
+//
+// Invariant: Query.Run over the rows read so far and the accumulated output of an incremental run are equal.
+package riverbed
+
+import (
+	"context"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/flow"
+)
+
+// Version is the version of the library, the wheel and the C ABI's users.
+const Version = "0.1.0"
+
+// ConnectorSpec names a connector and its options, as CREATE … WITH (…) and the Python classes give them.
+type ConnectorSpec struct {
+	Connector string            `json:"connector"`
+	Options   map[string]string `json:"options"`
+}
+
+// StreamSpec declares a stream or table over a connector.
+type StreamSpec struct {
+	ConnectorSpec
+	// Columns are "name TYPE" pairs; empty means: infer from the source.
+	Columns []ColumnSpec `json:"columns,omitempty"`
+	// Watermark is an SQL expression over the columns ("ts - INTERVAL '5 seconds'"); may be empty.
+	Watermark string `json:"watermark,omitempty"`
+	// EventTime names the column that the watermark is for; found in the expression when empty.
+	EventTime string `json:"event_time,omitempty"`
+}
+
+// ColumnSpec is one column of a declared schema.
+type ColumnSpec struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// UDF is a vectorised user function: one array in per argument, one array out, all of the batch's length.
+type UDF struct {
+	Name          string
+	Args          []string // SQL types; empty accepts any
+	Returns       string   // SQL type
+	Deterministic bool
+	Call          func(ctx context.Context, args []arrow.Array, rows int) (arrow.Array, error)
+}
+
+// SubscribeOptions configures an incremental run read in process.
+type SubscribeOptions struct {
+	Until     string `json:"until,omitempty"`      // "" for ever, "latest": up to the present end of every source
+	QueueSize int    `json:"queue_size,omitempty"` // deltas that may wait for a slow reader; 0 is 64
+}
+
+// Subscription is a running incremental query whose deltas the caller reads. A slow caller blocks the run.
+type Subscription interface {
+	Schema() *arrow.Schema
+	// Next waits for the next delta; io.EOF after the last. Empty deltas carry a watermark alone.
+	Next(ctx context.Context) (flow.Delta, error)
+	Metrics() Metrics
+	Close() error
+}
+
+// Metrics is what a run tells about itself. Field names end in their unit.
+type Metrics struct {
+	Steps          int64                    `json:"steps"`
+	StepMicros     int64                    `json:"step_us"` // of the last step
+	RowsIn         int64                    `json:"rows_in"`
+	RowsOut        int64                    `json:"rows_out"`
+	LateRows       int64                    `json:"late_rows"`
+	BadRows        int64                    `json:"bad_rows"`
+	StateBytes     int64                    `json:"state_bytes"`
+	StateRows      int64                    `json:"state_rows"`
+	WatermarkUS    int64                    `json:"watermark_us"`
+	LagMS          int64                    `json:"lag_ms"` // processing time less watermark
+	QueueRows      int64                    `json:"queue_rows"`
+	UnknownFields  int64                    `json:"unknown_fields"`
+	Sources        map[string]SourceMetrics `json:"sources,omitempty"`
+	State          string                   `json:"state"` // starting, running, stopping, stopped, failed
+	Error          string                   `json:"error,omitempty"`
+	BadRetractions int64                    `json:"bad_retractions"` // retractions of rows that were never there
+}
+
+// SourceMetrics is the part of one source.
+type SourceMetrics struct {
+	Rows, Bytes, Bad, Late int64
+	Splits                 int
+	Positions              map[string]string
+}
+
+// SinkSpec says where a pipeline's output goes: a connector, or a callback in process.
+type SinkSpec struct {
+	ConnectorSpec
+	ExactlyOnce bool
+	Func        func(ctx context.Context, d flow.Delta) error // when set, Connector is empty
+}
+
+// ManualSource is fed by hand in a Manual run.
+type ManualSource struct{ Stream, Split string }
+
+// ManualRun is an incremental run in virtual time, for riverbed.testing: nothing moves unless told.
+type ManualRun interface {
+	// Push queues rows for the next step; weights nil is +1 each.
+	Push(src ManualSource, rows arrow.RecordBatch, weights []int64) error
+	// Watermark sets a stream's watermark explicitly, as a push source may (µs UTC).
+	Watermark(stream string, at flow.Watermark) error
+	// Idle marks a split idle until its next row.
+	Idle(src ManualSource) error
+	// AdvanceClock moves now().
+	AdvanceClock(d time.Duration)
+	// End ends a stream: its watermark becomes +∞.
+	End(stream string) error
+	// Step runs one step and returns its consolidated changes.
+	Step() (flow.Delta, error)
+	// Crash forgets all memory and restores from the snapshot taken after the last step; pushes not yet stepped are lost.
+	Crash() error
+	// Late and Bad return what those relations got so far.
+	Late() (arrow.RecordBatch, error)
+	Bad() (arrow.RecordBatch, error)
+	Close() error
+}
+
+// Result streams batches of a batch run; the caller releases it.
+type Result = array.RecordReader

@@ -1,0 +1,144 @@
+package flow
+
+import (
+	"context"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// Relation is bounded input: files, an in-memory table, the rows of a finished stream.
+type Relation interface {
+	// Fields are the columns, in the order of the relation.
+	Fields() []types.Field
+	// Stats is what is known without reading rows; the planner orders joins by it.
+	Stats() Stats
+	// Scan starts a read. The schema of its batches is the requested columns, in the request's order.
+	Scan(ctx context.Context, req ScanRequest) (Scan, error)
+}
+
+// Scan hands out batches to req.Workers callers at once.
+type Scan interface {
+	// Next returns the next morsel for the worker, or nil at its end. A worker number is used by one goroutine at a time.
+	Next(ctx context.Context, worker int) (*Morsel, error)
+	Close() error
+}
+
+// Morsel is a piece of a scan. Seq orders morsels as the relation orders its rows ("scan order").
+type Morsel struct {
+	Seq   int64
+	Batch arrow.RecordBatch
+}
+
+// ScanRequest tells a relation what a query needs of it.
+type ScanRequest struct {
+	Columns   []int       // positions in Fields; empty slice reads only row counts
+	Filters   []Predicate // conjunction; a relation may use them to skip rows, the engine filters again
+	BatchRows int         // wished batch size; 0 lets the relation choose
+	Workers   int         // at least 1
+	Limit     int64       // rows needed in scan order; 0 is all
+}
+
+// CompareOp is a comparison that scans understand.
+type CompareOp uint8
+
+const (
+	CmpEq CompareOp = iota + 1
+	CmpNe
+	CmpLt
+	CmpLe
+	CmpGt
+	CmpGe
+	CmpIn
+	CmpIsNull
+	CmpIsNotNull
+)
+
+// Predicate compares one column with constants. Values hold Go values as types.Value defines them for
+// the column's SQL type; a row where the comparison is not true may be skipped.
+type Predicate struct {
+	Column int // position in Fields
+	Op     CompareOp
+	Values []types.Value
+}
+
+// Stats is what a relation knows of itself.
+type Stats struct {
+	Rows    int64 // -1: unknown
+	Exact   bool
+	Columns map[int]ColumnStats // by position in Fields
+}
+
+// ColumnStats describes one column; zero values mean unknown.
+type ColumnStats struct {
+	Min, Max types.Value // nil: unknown
+	Nulls    int64       // -1: unknown
+	Distinct int64       // estimate; 0: unknown
+}
+
+// Position is where a reader stands in its split: opaque to the engine, written into checkpoints as it is.
+// The empty position is the start that the stream's options ask for.
+type Position string
+
+// Split is a part of a source that is read in order.
+type Split struct {
+	ID string
+}
+
+// Stream is input that is read in order, split by split, for ever or to its end.
+type Stream interface {
+	Fields() []types.Field
+	// Splits lists the splits known now; the runner asks again every few seconds, so new partitions and files appear.
+	Splits(ctx context.Context) ([]Split, error)
+	// Open starts reading a split at a position.
+	Open(ctx context.Context, split Split, from Position) (Reader, error)
+	// Bounded reports whether the stream ends by itself.
+	Bounded() bool
+	// Updating reports whether batches carry weights.
+	Updating() bool
+	// Replayable reports whether a position can be read again.
+	Replayable() bool
+}
+
+// Reader reads one split. It is used by one goroutine.
+type Reader interface {
+	// Read returns at most max rows. It blocks until there are some, ctx ends, or the split ends (io.EOF,
+	// with no rows). A return without rows and without error is allowed and means "nothing yet".
+	Read(ctx context.Context, max int) (Rows, error)
+	Close() error
+}
+
+// Rows is what one Read brought.
+type Rows struct {
+	Batch arrow.RecordBatch // columns of Fields, with weights if the stream is updating; may be nil
+	Bad   []BadRow          // what did not decode
+	Next  Position          // where to go on after these rows
+	// TxnOpen: the source transaction of the last row is still open; its rows belong to one step.
+	TxnOpen bool
+	// End: the reader has reached the end that was current when it was opened with until='latest'.
+	Bytes int64 // read from the source, for metrics
+}
+
+// BadRow is a row of __bad.
+type BadRow struct {
+	Source, Split string
+	Position      string
+	Raw           []byte
+	Error         string
+	Time          time.Time // of ingestion
+}
+
+// LatestStream is a stream that can be read up to its present end (until='latest').
+type LatestStream interface {
+	Stream
+	// UntilLatest returns a bounded stream that ends where each split ends now.
+	UntilLatest(ctx context.Context) (Stream, error)
+}
+
+// Retry says how often and how long transient errors are retried.
+type Retry struct {
+	Attempts int
+	First    time.Duration
+}
