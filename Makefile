@@ -1,0 +1,116 @@
+# `make help` lists what there is. CI runs the same names.
+include capi/build.env
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV    := $(CURDIR)/.venv
+TOOLBIN := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/riverbed/bin
+export PATH := $(VENV)/bin:$(TOOLBIN):$(PATH)
+export CGO_ENABLED
+
+LIB      := python/riverbed/libriverbed.so
+GO_BUILD  = go build $(GO_BUILD_FLAGS) -buildmode=c-shared \
+            -ldflags '$(GO_LDFLAGS) -extldflags=-Wl,--version-script=$(CURDIR)/$(GO_VERSION_SCRIPT)'
+GO_TEST   = python tools/go_test.py
+RACE     := ./incremental/... ./state/...
+CASE     ?= all
+SEED     ?= 1
+N        ?= 10000
+
+# What each target tests lives in these folders.
+PARITY := ./tests/go/parity/...
+PROP   := ./tests/go/prop/...
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+.PHONY: setup
+setup: ## install what is missing: Debian packages, Go, .venv, the library (done by demo and test)
+	@tools/setup.sh
+
+.PHONY: dev
+dev: ## rebuild the library in place, seconds after a change of a Go file
+	@$(GO_BUILD) -o $(LIB) ./capi
+	@rm -f $(LIB:.so=.h)
+
+.PHONY: demo
+demo: setup ## one SQL text over Parquet and over Kafka, the same rows (KAFKA_BROKERS=host:port for a real broker)
+	@tools/demo.sh
+
+.PHONY: test
+test: setup ## all tests but the long suites
+	@rm -rf build/skips && mkdir -p build/skips
+	$(GO_TEST) go $$(go list ./... | grep -vE '^$(GO_MODULE)/(incremental|state)(/|$$)')
+	$(GO_TEST) go-race -race $(RACE)
+	pytest -rs --junitxml build/skips/pytest.xml tests/python
+	python tools/check_skips.py
+
+.PHONY: test-batch
+test-batch: ## Go tests of the shared core and the batch engine
+	go test . ./core/... ./connectors/...
+
+.PHONY: test-incr
+test-incr: ## Go tests of the incremental engine and its state, with the race detector
+	go test -race $(RACE)
+
+.PHONY: test-prop
+test-prop: ## property tests: N random cases per operator, compared after every step (N=10000 SEED=1)
+	RIVERBED_PROP_CASES=$(N) RIVERBED_SEED=$(SEED) go test -count=1 -timeout 0 $(PROP)
+
+.PHONY: parity
+parity: ## every file of tests/sql as batch, row by row, at random cuttings, on 4 workers, with restarts
+	RIVERBED_PARITY=full RIVERBED_SEED=$(SEED) go test -count=1 -timeout 0 $(PARITY)
+
+.PHONY: test-eo
+test-eo: ## (later) exactly-once: kill -9 between stage and commit, sinks compared row by row
+	@echo "make test-eo comes with the durable checkpoints: it will kill a pipeline at every barrier and between stage and commit, and compare each sink with batch." >&2; exit 1
+
+.PHONY: sim
+sim: ## (later) simulation: a whole pipeline on one goroutine with a failing world (SEED=42)
+	@echo "make sim comes with the durable checkpoints: it will run a pipeline on a fake clock, a file system that forgets and a broker that fails, from SEED=$(SEED)." >&2; exit 1
+
+.PHONY: fuzz
+fuzz: ## every Go fuzz target for FUZZTIME each (FUZZTIME=30s)
+	@tools/fuzz.sh $(or $(FUZZTIME),30s)
+
+.PHONY: bench
+bench: dev ## benchmarks beside their peers (CASE=tpch, nexmark, nexmark/q5, boundary, …)
+	python bench/run.py $(CASE)
+
+.PHONY: bench-compare
+bench-compare: ## compare two results of make bench (OLD=file NEW=file)
+	python bench/compare.py $(OLD) $(NEW)
+
+.PHONY: lint
+lint: $(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION) ## gofmt, go vet, staticcheck, golangci-lint, ruff, mypy --strict, stubtest, import rules
+	@tools/lint.sh
+
+$(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION):
+	@tools/go_tool.sh github.com/golangci/golangci-lint/v2/cmd/golangci-lint $(GOLANGCI_VERSION) $(TOOLBIN)
+
+$(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION):
+	@tools/go_tool.sh honnef.co/go/tools/cmd/staticcheck $(STATICCHECK_VERSION) $(TOOLBIN)
+
+.PHONY: coverage
+coverage: ## test coverage of the Go code, by package, in coverage.out
+	go test -coverprofile coverage.out -coverpkg ./... ./... | tee build/coverage.txt
+	go tool cover -func coverage.out | tail -1
+
+.PHONY: generate
+generate: ## generated files: docs/sql-reference.md, docs/operator-semantics.md, docs/connectors
+	go generate ./...
+
+.PHONY: docs
+docs: generate ## generate, then run the examples that stand in docs, README and docstrings
+	pytest -q tests/python/test_doctest.py
+
+.PHONY: wheel
+wheel: setup ## a repaired manylinux wheel in dist/, tested in a fresh environment without Go
+	@tools/wheel.sh
+
+.PHONY: peer-suites
+peer-suites: dev ## test data of peers, read from ../shared/cases/peer-suites
+	@tools/peer_suites.sh

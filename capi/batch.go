@@ -1,0 +1,97 @@
+package main
+
+// #include "riverbed.h"
+import "C"
+
+import (
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/flow"
+)
+
+// holds are the imports that a query reads: it, its open results and their batches keep them alive.
+type holds []*importOwner
+
+func (h holds) retain() holds {
+	for _, o := range h {
+		o.retain()
+	}
+	return h
+}
+
+func (h holds) release() {
+	for _, o := range h {
+		o.release()
+	}
+}
+
+// batch is one record batch, with what travels beside it. It may be exported any number of times.
+type batch struct {
+	delta  flow.Delta
+	edge   bool // step, watermark and barrier are set
+	held   holds
+	closed atomic.Bool
+}
+
+func (*batch) kind() string { return "batch" }
+
+func (b *batch) close() error {
+	if b.closed.CompareAndSwap(false, true) {
+		b.held.release()
+	}
+	return nil
+}
+
+// openBatch makes a handle for a batch of a batch result.
+func openBatch(rec arrow.RecordBatch, held holds) C.rb_handle {
+	return handles.open(&batch{delta: flow.Delta{Batch: rec}, held: held.retain()})
+}
+
+// openDelta makes a handle for a step's changes.
+func openDelta(d flow.Delta, held holds) C.rb_handle {
+	return handles.open(&batch{delta: d, edge: true, held: held.retain()})
+}
+
+// rb_batch_describe tells rows, columns, step, watermark and barrier.
+//
+//export rb_batch_describe
+func rb_batch_describe(h C.rb_handle, out *C.rb_batch_info, err *C.rb_text) C.int32_t {
+	return guard("batch", err, func() error {
+		b, e := get[*batch](h)
+		if e != nil {
+			return e
+		}
+		const absent = math.MinInt64
+		out.rows, out.columns = C.int64_t(b.delta.Batch.NumRows()), C.int64_t(b.delta.Batch.NumCols())
+		out.step, out.watermark, out.barrier = absent, absent, absent
+		if b.edge {
+			out.step, out.watermark = C.int64_t(b.delta.Step), C.int64_t(b.delta.Watermark)
+			if b.delta.Barrier > 0 {
+				out.barrier = C.int64_t(b.delta.Barrier)
+			}
+		}
+		return nil
+	})
+}
+
+// rb_batch_export fills the pair; step, watermark and barrier stand in the schema's metadata.
+//
+//export rb_batch_export
+func rb_batch_export(h C.rb_handle, arr, schema unsafe.Pointer, err *C.rb_text) C.int32_t {
+	return guard("batch", err, func() error {
+		b, e := get[*batch](h)
+		if e != nil {
+			return e
+		}
+		rec := b.delta.Batch
+		if b.edge {
+			rec = withSchema(rec, b.delta.EdgeSchema())
+		}
+		exportBatch(rec, arr, schema)
+		return nil
+	})
+}

@@ -1,0 +1,92 @@
+package main
+
+// #include <stdlib.h>
+// #include "riverbed.h"
+import "C"
+
+import (
+	"strconv"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+
+	"github.com/riverbed/riverbed/core/errs"
+)
+
+// errCap is how much text a callback may answer.
+const errCap = 8 << 10
+
+// cSpace is C memory for one call of a callback: structs and error text. Go memory would do for the call, but the
+// callee may move the structs' contents, which holds pointers, and C memory has no rules about that.
+type cSpace struct {
+	in, out             *cdata.CArrowArray
+	inSchema, outSchema *cdata.CArrowSchema
+	err                 *C.char
+}
+
+func newCSpace() *cSpace {
+	return &cSpace{
+		in: (*cdata.CArrowArray)(C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowArray{})))), out: (*cdata.CArrowArray)(C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowArray{})))),
+		inSchema: (*cdata.CArrowSchema)(C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowSchema{})))), outSchema: (*cdata.CArrowSchema)(C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowSchema{})))),
+		err: (*C.char)(C.calloc(1, errCap)),
+	}
+}
+
+// free releases whatever the callee left behind.
+func (s *cSpace) free() {
+	cdata.ReleaseCArrowArray(s.in)
+	cdata.ReleaseCArrowArray(s.out)
+	cdata.ReleaseCArrowSchema(s.inSchema)
+	cdata.ReleaseCArrowSchema(s.outSchema)
+	for _, p := range []unsafe.Pointer{unsafe.Pointer(s.in), unsafe.Pointer(s.out), unsafe.Pointer(s.inSchema), unsafe.Pointer(s.outSchema), unsafe.Pointer(s.err)} {
+		C.free(p)
+	}
+}
+
+func (s *cSpace) message() string { return C.GoString(s.err) }
+
+// callUDF hands the arguments to the host's function and takes its array back, copied: results flow into state and
+// tables, and nothing stored may point into foreign memory.
+func callUDF(fn C.rb_udf_fn, context C.uint64_t, name string, returns arrow.Field, args []arrow.Array, rows int) (arrow.Array, error) {
+	fields := make([]arrow.Field, len(args))
+	for i, a := range args {
+		fields[i] = arrow.Field{Name: strconv.Itoa(i), Type: a.DataType(), Nullable: true}
+	}
+	in := array.NewRecordBatch(arrow.NewSchema(fields, nil), args, int64(rows))
+	s := newCSpace()
+	defer s.free()
+	exportBatch(in, unsafe.Pointer(s.in), unsafe.Pointer(s.inSchema))
+	rc := C.rbi_call_udf(fn, context, (*C.struct_ArrowArray)(unsafe.Pointer(s.in)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.inSchema)),
+		(*C.struct_ArrowArray)(unsafe.Pointer(s.out)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.outSchema)), s.err, errCap)
+	if rc != 0 {
+		return nil, errs.New(errs.Data, "udf", "the function %s raised %s", name, s.message())
+	}
+	_, got, err := cdata.ImportCArray(s.out, s.outSchema)
+	if err != nil {
+		return nil, errs.New(errs.Data, "udf", "the function %s answered no Arrow array: %w", name, err)
+	}
+	defer got.Release()
+	if got.Len() != rows {
+		return nil, errs.New(errs.Data, "udf", "the function %s answered %d values for %d rows", name, got.Len(), rows).
+			WithHint("a vectorised function returns one value per row")
+	}
+	d, err := canonicalData(got, returns.Type)
+	if err != nil {
+		return nil, errs.New(errs.Data, "udf", "the function %s answered %s where %s is declared: %w", name, got.DataType(), returns.Type, err)
+	}
+	return array.MakeFromData(uncounted(d, copyBytes)), nil
+}
+
+// callSink hands one batch of changes to the host's function.
+func callSink(fn C.rb_sink_fn, context C.uint64_t, rec arrow.RecordBatch) error {
+	s := newCSpace()
+	defer s.free()
+	exportBatch(rec, unsafe.Pointer(s.in), unsafe.Pointer(s.inSchema))
+	rc := C.rbi_call_sink(fn, context, (*C.struct_ArrowArray)(unsafe.Pointer(s.in)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.inSchema)), s.err, errCap)
+	if rc != 0 {
+		return errs.New(errs.Source, "sink", "the sink function raised %s", s.message())
+	}
+	return nil
+}

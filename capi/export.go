@@ -1,0 +1,193 @@
+package main
+
+// #include "riverbed.h"
+import "C"
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/riverbed/riverbed/core/errs"
+)
+
+// Export is zero-copy. The engine's buffers live on the Go heap, so each one is pinned while a foreign holder may
+// read it; the release of the exported struct unpins it. Buffers that were imported are not Go memory: exporting
+// them again keeps the import alive instead.
+
+// pinned counts what foreign holders have of ours; leak tests read it.
+var pinned struct{ bytes, buffers atomic.Int64 }
+
+// pin is the allocator of one exported buffer: Free, called when the last exported struct that shares the buffer is
+// released, gives the memory back to the collector.
+type pin struct {
+	pinner runtime.Pinner
+	owner  *importOwner // set instead of pinner where the memory was imported
+	size   int64
+}
+
+func (p *pin) Allocate(int) []byte { panic(errs.Bug("export", "an exported buffer cannot grow")) }
+func (p *pin) Reallocate(int, []byte) []byte {
+	panic(errs.Bug("export", "an exported buffer cannot grow"))
+}
+
+func (p *pin) Free([]byte) {
+	if p.owner != nil {
+		p.owner.release()
+	} else {
+		p.pinner.Unpin()
+	}
+	pinned.bytes.Add(-p.size)
+	pinned.buffers.Add(-1)
+}
+
+// pinBuffer returns a counted buffer over the same memory. The caller releases it.
+func pinBuffer(b *memory.Buffer) *memory.Buffer {
+	if b == nil || b.Len() == 0 {
+		return nil
+	}
+	data := b.Bytes()
+	p := &pin{size: int64(len(data))}
+	if owner := imports.ownerOf(data); owner != nil {
+		owner.retain()
+		p.owner = owner
+	} else if !p.tryPin(&data[0]) {
+		data = append(make([]byte, 0, len(data)), data...)
+		p.pinner.Pin(&data[0])
+	}
+	pinned.bytes.Add(p.size)
+	pinned.buffers.Add(1)
+	return memory.NewBufferWithAllocator(data, p)
+}
+
+// tryPin reports false for memory that is not Go's and that we did not import: nobody here knows how long it lives,
+// so the caller copies it.
+//
+// AIDEV-NOTE: Pin panics on a foreign pointer, before it has changed anything.
+func (p *pin) tryPin(at *byte) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	p.pinner.Pin(at)
+	return true
+}
+
+// pinData rebuilds d over pinned buffers. The caller releases the result.
+func pinData(d arrow.ArrayData) arrow.ArrayData {
+	buffers := make([]*memory.Buffer, len(d.Buffers()))
+	for i, b := range d.Buffers() {
+		buffers[i] = pinBuffer(b)
+	}
+	children := make([]arrow.ArrayData, len(d.Children()))
+	for i, c := range d.Children() {
+		children[i] = pinData(c)
+	}
+	var out *array.Data
+	if d.DataType().ID() == arrow.DICTIONARY {
+		dict := pinData(d.Dictionary()).(*array.Data)
+		out = array.NewDataWithDictionary(d.DataType(), d.Len(), buffers, d.NullN(), d.Offset(), dict)
+		dict.Release()
+	} else {
+		out = array.NewData(d.DataType(), d.Len(), buffers, children, d.NullN(), d.Offset())
+	}
+	for _, b := range buffers {
+		if b != nil {
+			b.Release()
+		}
+	}
+	for _, c := range children {
+		c.Release()
+	}
+	return out
+}
+
+// pinBatch rebuilds rec over pinned buffers. The caller releases the result.
+func pinBatch(rec arrow.RecordBatch) arrow.RecordBatch {
+	cols := make([]arrow.Array, rec.NumCols())
+	for i, c := range rec.Columns() {
+		d := pinData(c.Data())
+		cols[i] = array.MakeFromData(d)
+		d.Release()
+	}
+	out := array.NewRecordBatch(rec.Schema(), cols, rec.NumRows())
+	for _, c := range cols {
+		c.Release()
+	}
+	return out
+}
+
+// exportBatch fills a pair of C structs with rec; the receiver releases them.
+func exportBatch(rec arrow.RecordBatch, out, schema unsafe.Pointer) {
+	p := pinBatch(rec)
+	cdata.ExportArrowRecordBatch(p, (*cdata.CArrowArray)(out), (*cdata.CArrowSchema)(schema))
+	p.Release()
+}
+
+// exportReader fills a C stream that pulls from r, and takes r over.
+func exportReader(r array.RecordReader, out unsafe.Pointer) {
+	s := &pinnedReader{RecordReader: r}
+	s.refs.Store(1)
+	cdata.ExportRecordReader(s, (*cdata.CArrowArrayStream)(out))
+	s.Release()
+}
+
+// pinnedReader pins each batch it hands out, and lets no panic of the engine reach the consumer, which is C.
+type pinnedReader struct {
+	array.RecordReader
+	refs atomic.Int64
+	cur  arrow.RecordBatch
+	err  error
+}
+
+func (s *pinnedReader) Retain() { s.refs.Add(1) }
+
+func (s *pinnedReader) Release() {
+	if s.refs.Add(-1) == 0 {
+		s.drop()
+		_ = guardClose("close stream", func() error { s.RecordReader.Release(); return nil })
+	}
+}
+
+func (s *pinnedReader) drop() {
+	if s.cur != nil {
+		s.cur.Release()
+		s.cur = nil
+	}
+}
+
+func (s *pinnedReader) Next() (more bool) {
+	s.drop()
+	if s.err != nil {
+		return false
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			s.err, more = panicked("read", r), false
+		}
+	}()
+	if !s.RecordReader.Next() {
+		s.err = s.RecordReader.Err()
+		return false
+	}
+	s.cur = pinBatch(s.RecordReader.RecordBatch())
+	return true
+}
+
+func (s *pinnedReader) RecordBatch() arrow.RecordBatch { return s.cur }
+func (s *pinnedReader) Record() arrow.RecordBatch      { return s.cur }
+
+// Err names the Python class in its text: a consumer of a C stream sees nothing but text.
+func (s *pinnedReader) Err() error {
+	if s.err == nil {
+		return nil
+	}
+	e := errs.As(s.err)
+	return errs.New(e.Kind, e.Op, "%s: %s", e.Kind.Info().Python, e.Error())
+}

@@ -1,0 +1,114 @@
+package main
+
+// #include "riverbed.h"
+import "C"
+
+import (
+	"context"
+	"sync"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+
+	"github.com/riverbed/riverbed/core/errs"
+)
+
+func withSchema(rec arrow.RecordBatch, s *arrow.Schema) arrow.RecordBatch {
+	return array.NewRecordBatch(s, rec.Columns(), rec.NumRows())
+}
+
+// result is a batch run that is being read. It holds the imports of its query until the run has ended.
+type result struct {
+	mu     sync.Mutex // one reader at a time; close waits for it
+	reader array.RecordReader
+	stop   context.CancelFunc
+	held   holds
+}
+
+func (*result) kind() string { return "result" }
+
+func (r *result) cancel() { r.stop() }
+
+func (r *result) close() error {
+	r.stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reader != nil {
+		r.reader.Release() // returns when the run's workers have: only then may the imports go
+		r.reader = nil
+		r.held.release()
+	}
+	return nil
+}
+
+// newResult takes reader and the references of held over.
+func newResult(reader array.RecordReader, stop context.CancelFunc, held holds) *result {
+	return &result{reader: reader, stop: stop, held: held}
+}
+
+// rb_result_schema fills a C schema.
+//
+//export rb_result_schema
+func rb_result_schema(h C.rb_handle, schema unsafe.Pointer, err *C.rb_text) C.int32_t {
+	return guard("result", err, func() error {
+		r, e := get[*result](h)
+		if e != nil {
+			return e
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.reader == nil {
+			return errs.New(errs.Usage, "result", "the result is closed")
+		}
+		cdata.ExportArrowSchema(r.reader.Schema(), (*cdata.CArrowSchema)(schema))
+		return nil
+	})
+}
+
+// rb_result_next waits for the next batch; *out is 0 after the last.
+//
+//export rb_result_next
+func rb_result_next(h C.rb_handle, out *C.rb_handle, err *C.rb_text) C.int32_t {
+	return guard("read", err, func() error {
+		*out = 0
+		r, e := get[*result](h)
+		if e != nil {
+			return e
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.reader == nil {
+			return errs.New(errs.Usage, "result", "the result is closed")
+		}
+		if r.reader.Next() {
+			*out = openBatch(r.reader.RecordBatch(), r.held)
+			return nil
+		}
+		return r.reader.Err()
+	})
+}
+
+// rb_result_stream moves the result into a C stream; the handle is gone. Its get_next waits.
+//
+//export rb_result_stream
+func rb_result_stream(h C.rb_handle, stream unsafe.Pointer, err *C.rb_text) C.int32_t {
+	return guard("stream", err, func() error {
+		r, e := get[*result](h)
+		if e != nil {
+			return e
+		}
+		handles.remove(h)
+		exportReader(&resultReader{result: r, RecordReader: r.reader}, stream)
+		return nil
+	})
+}
+
+// resultReader is a result whose release is the stream's.
+type resultReader struct {
+	array.RecordReader
+	result *result
+}
+
+func (r *resultReader) Release() { _ = r.result.close() }

@@ -1,0 +1,58 @@
+/* The C ABI of Riverbed. Python reads it through ctypes (python/riverbed/_native.py); nothing else crosses.
+ *
+ * Rules
+ *  - A function returns 0, or a number of core/errs.Kinds and fills *err with a JSON object.
+ *  - A handle is a number, never 0. A handle that was closed, or is of another kind, is an error and no crash.
+ *  - Text that comes in is (pointer, length), borrowed for the call. Text that goes out is malloc'd: rb_free it.
+ *  - Arrow structs are the Arrow C Data Interface's. What the library fills is released through the struct's own
+ *    release; what it is given is moved from.
+ *  - Functions that may wait say so; they return early with kind "cancelled" after rb_cancel on the same handle.
+ */
+#ifndef RIVERBED_H
+#define RIVERBED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ArrowSchema;
+struct ArrowArray;
+struct ArrowArrayStream;
+
+/* malloc'd text, or {NULL, 0}. */
+typedef struct {
+  char *data;
+  int64_t len;
+} rb_text;
+
+/* Text of the caller, borrowed. */
+typedef const char *rb_chars;
+
+typedef uint64_t rb_handle;
+
+/* What a batch says besides its columns. Absent values are INT64_MIN. */
+typedef struct {
+  int64_t rows;
+  int64_t columns;
+  int64_t step;
+  int64_t watermark; /* microseconds, UTC */
+  int64_t barrier;   /* the epoch that ends with this batch */
+} rb_batch_info;
+
+/* Called by the library, from any of its threads, for a function written in the host language.
+ * in, in_schema: a struct array with one field an argument; the callee owns both. out, out_schema: the result, an
+ * array of as many rows; the library owns both when 0 is returned. Otherwise err holds up to err_cap bytes of text,
+ * ended by 0. The callee lets no exception through. */
+typedef int32_t (*rb_udf_fn)(uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema,
+                             struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap);
+
+/* The same for a sink: one batch of changes a call. */
+typedef int32_t (*rb_sink_fn)(uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema, char *err,
+                              int64_t err_cap);
+
+/* callbacks.c: C calls through function pointers, which Go cannot make itself. */
+int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema,
+                     struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap);
+int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema, char *err,
+                      int64_t err_cap);
+
+#endif

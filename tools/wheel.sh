@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# make wheel: builds, repairs to a manylinux tag, checks sizes, and tests the result in a fresh environment whose PATH
+# has neither Go nor a C compiler.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/lib.sh
+max_wheel=$((25 * 1024 * 1024)) max_installed=$((72 * 1024 * 1024))
+
+rm -rf build/wheel dist
+mkdir -p build/wheel dist
+say "building"
+pip -q --disable-pip-version-check wheel --no-deps --no-build-isolation -w build/wheel .
+say "repairing"
+auditwheel -q repair -w dist build/wheel/*.whl
+wheel=$(ls dist/*.whl)
+
+say "testing in a fresh environment"
+rm -rf build/wheel/venv
+"$(find_python)" -m venv build/wheel/venv
+uv pip install -q --python build/wheel/venv/bin/python "$wheel" pytest
+installed=$(du -sb build/wheel/venv/lib/python*/site-packages/riverbed | cut -f1)
+(cd build/wheel && env -i HOME="$PWD" PATH="$PWD/venv/bin:/nonexistent" RIVERBED_WHEEL_TEST=1 \
+  venv/bin/python -m pytest -q -p no:cacheprovider --rootdir "$OLDPWD" "$OLDPWD/tests/python/test_wheel.py")
+
+size=$(stat -c %s "$wheel")
+printf '%s: %d bytes, %d installed\n' "$wheel" "$size" "$installed"
+[ "$size" -le $max_wheel ] || stop "the wheel is larger than $max_wheel bytes"
+[ "$installed" -le $max_installed ] || stop "installed it is larger than $max_installed bytes"
