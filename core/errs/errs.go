@@ -8,6 +8,7 @@ package errs
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 )
 
@@ -177,4 +178,25 @@ func As(err error) *Error {
 func Is(err error, kind Kind) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind == kind
+}
+
+// Recovered turns what recover() returned into an error: an *Error that was panicked with stays itself, anything
+// else is a bug, reported with the place where it happened.
+func Recovered(op string, r any) *Error {
+	if e, ok := r.(*Error); ok {
+		return e
+	}
+	return Bug(op, "panic: %v\n%s", r, stack())
+}
+
+// stack is the part of the stack that helps: the frames from the panic down, without the runtime's.
+func stack() string {
+	lines := strings.Split(string(debug.Stack()), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "panic(") && i+2 < len(lines) {
+			lines = lines[i+2:]
+			break
+		}
+	}
+	return strings.Join(lines[:min(len(lines), 16)], "\n")
 }

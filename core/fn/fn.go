@@ -170,10 +170,12 @@ type AggOverload struct {
 
 // AggConfig is what an accumulator is made for.
 type AggConfig struct {
-	Args  []types.Type
-	Ret   types.Type
-	Data  any
-	Order []SortKey // for Ordering aggregates: order keys follow the arguments in Add's args, then the tie-break columns
+	Args []types.Type
+	Ret  types.Type
+	Data any
+	// Ordering aggregates: Args holds Plain arguments, then the order keys (directions in Order), then the tie-break columns.
+	Plain int
+	Order []SortKey
 }
 
 // SortKey is one ORDER BY key. The default is DuckDB's: ascending, NULLS LAST.
