@@ -172,12 +172,20 @@ func (k JoinKind) String() string {
 }
 
 // Join combines two inputs. Without Keys and On it is a cross join.
+//
+// The right input is the build side: the rules put the smaller input there. Where a kind fixes the sides and the
+// left is much smaller, BuildLeft says so; it changes speed, never the result.
+//
+// A Mark join's mark is the three-valued OR, over the right rows, of Keys AND On: false without right rows, NULL where
+// nothing is true and something is unknown. Keys from IN are plain; keys from a correlation are NullSafe and an On
+// from one is never NULL, so that only the IN comparison can make a mark NULL.
 type Join struct {
 	Kind        JoinKind
 	Left, Right Node
 	Keys        []EquiKey
 	On          expr.Expr // what Keys do not say; may be nil
 	Mark        Column    // Kind Mark
+	BuildLeft   bool      // Semi, Anti, Left
 }
 
 // EquiKey is left = right; NullSafe is IS NOT DISTINCT FROM.
