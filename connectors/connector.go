@@ -1,0 +1,121 @@
+// Package connectors is the service interface of sources and sinks: what a connector declares, how its options
+// are read, and the small interfaces it may satisfy. A connector is one folder; connectors/all lists them.
+//
+// Invariant: a declaration is a plain value. Nothing registers itself, nothing is opened before Open is called, and
+// what a connector can do is said by its declaration, never found out by trying.
+package connectors
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// Source declares something that can be read.
+type Source struct {
+	Name    string // the word in connector = '…'
+	Class   string // the Python class
+	Summary string
+	Options Options
+	// Extensions are the file name endings under which FROM 'file' finds this source (".parquet").
+	Extensions []string
+	// Functions are the table functions that open it (read_parquet).
+	Functions []string
+	// Replayable: a position can be read again, so that exactly-once is possible.
+	Replayable bool
+	// NeedsSchema: the columns must be declared; nothing can be inferred.
+	NeedsSchema bool
+	// Relation opens bounded input; nil when there is none.
+	Relation func(ctx context.Context, req OpenRequest) (flow.Relation, error)
+	// Stream opens live input; nil when there is none.
+	Stream func(ctx context.Context, req OpenRequest) (flow.Stream, error)
+}
+
+// OpenRequest is what a source is opened with.
+type OpenRequest struct {
+	Name     string        // of the stream or table, for messages; may be empty
+	Settings Settings      // parsed by the declaration's Options
+	Schema   []types.Field // declared columns; nil: infer
+	Clock    clock.Clock   // nil is the wall clock
+}
+
+// Time returns the clock of the request.
+func (r OpenRequest) Time() clock.Clock {
+	if r.Clock == nil {
+		return clock.Wall{}
+	}
+	return r.Clock
+}
+
+// Sink declares something that can be written.
+type Sink struct {
+	Name       string
+	Class      string
+	Summary    string
+	Options    Options
+	Extensions []string // endings by which COPY … TO 'file' finds it
+	// Updates: how it takes retractions.
+	Updates Updates
+	// ExactlyOnce: its Writer is a Committer, so that exactly_once=True may start.
+	ExactlyOnce bool
+	Open        func(ctx context.Context, req SinkRequest) (Writer, error)
+}
+
+// Updates says what a sink does with rows of negative weight.
+type Updates uint8
+
+const (
+	// AppendOnly refuses them. With the option changelog = true the weight is written as a column, and any edge is taken.
+	AppendOnly Updates = iota
+	// Changelog takes deltas as they are, weights included (console, callable).
+	Changelog
+	// Keyed upserts and deletes by key.
+	Keyed
+)
+
+// SinkRequest is what a sink is opened with.
+type SinkRequest struct {
+	Name     string
+	Settings Settings
+	Fields   []types.Field // of the query, without the weight
+	Updating bool          // the query's edge carries weights
+	Pipeline string        // id that is stable across restarts; names files and markers
+	Clock    clock.Clock
+}
+
+// Writer takes deltas of one query. It is used by one goroutine.
+type Writer interface {
+	// Write takes one delta. It may buffer; nothing need be visible before Stage.
+	Write(ctx context.Context, d flow.Delta) error
+	// Stage ends an epoch: what was written is handed over. A sink without a Committer makes it visible here, at least
+	// once, and returns nil. A Committer returns what Commit needs.
+	Stage(ctx context.Context, epoch flow.Epoch) (Committable, error)
+	// Close releases the writer. Rows written since the last Stage are dropped.
+	Close() error
+}
+
+// Committable is what one staged epoch needs to become visible. It is written into checkpoint manifests as it is.
+type Committable []byte
+
+// Committer makes staged epochs visible, once. Sinks that can do so have Sink.ExactlyOnce.
+type Committer interface {
+	// Commit makes an epoch visible. It is idempotent.
+	Commit(ctx context.Context, epoch flow.Epoch, c Committable) error
+	// Recover returns the newest epoch that the sink itself knows to be committed, 0 for none.
+	Recover(ctx context.Context) (flow.Epoch, error)
+}
+
+// FieldCounter is a Reader whose decoder meets fields that the schema does not have, and misses some that it has.
+type FieldCounter interface {
+	UnknownFields() int64
+	MissingFields() int64
+}
+
+// Pusher is a stream that is fed from this process.
+type Pusher interface {
+	Push(ctx context.Context, split string, rows arrow.RecordBatch, weights []int64) error
+}
