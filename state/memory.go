@@ -1,0 +1,154 @@
+package state
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+
+	"github.com/riverbed/riverbed/core/errs"
+)
+
+// Memory is the model of a Store: a sorted slice that changes replace and never edit. Other stores are tested against it.
+type Memory struct {
+	pairs  []Pair
+	closed bool
+}
+
+// NewMemory makes an empty store.
+func NewMemory() *Memory { return &Memory{} }
+
+func (m *Memory) check() error {
+	if m.closed {
+		return errs.New(errs.State, "state store", "the store is closed")
+	}
+	return nil
+}
+
+func (m *Memory) Get(keys [][]byte) ([][]byte, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return memoryView(m.pairs).Get(keys)
+}
+
+func (m *Memory) Apply(changes []Pair) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if err := sorted(changes); err != nil {
+		return err
+	}
+	out := make([]Pair, 0, len(m.pairs)+len(changes))
+	i := 0
+	for _, c := range changes {
+		for i < len(m.pairs) && bytes.Compare(m.pairs[i].Key, c.Key) < 0 {
+			out = append(out, m.pairs[i])
+			i++
+		}
+		if i < len(m.pairs) && bytes.Equal(m.pairs[i].Key, c.Key) {
+			i++
+		}
+		if c.Value != nil {
+			out = append(out, Pair{bytes.Clone(c.Key), append([]byte{}, c.Value...)})
+		}
+	}
+	m.pairs = append(out, m.pairs[i:]...)
+	return nil
+}
+
+func (m *Memory) DeleteRange(from, to []byte) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	v := memoryView(m.pairs)
+	i, j := v.bounds(from, to)
+	m.pairs = append(slices.Clone(m.pairs[:i]), m.pairs[j:]...)
+	return nil
+}
+
+func (m *Memory) Range(from, to []byte, visit func(Pair) bool) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	return memoryView(m.pairs).Range(from, to, visit)
+}
+
+func (m *Memory) Snapshot() (View, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return memoryView(m.pairs), nil
+}
+
+func (m *Memory) Restore(next func() (Pair, bool)) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	old := m.pairs
+	m.pairs = nil
+	if err := m.Ingest(next); err != nil {
+		m.pairs = old
+		return err
+	}
+	return nil
+}
+
+func (m *Memory) Ingest(next func() (Pair, bool)) error {
+	var all []Pair
+	for p, ok := next(); ok; p, ok = next() {
+		all = append(all, p)
+	}
+	return m.Apply(all)
+}
+
+func (m *Memory) Close() error {
+	m.pairs, m.closed = nil, true
+	return nil
+}
+
+func sorted(changes []Pair) error {
+	for i := 1; i < len(changes); i++ {
+		if bytes.Compare(changes[i-1].Key, changes[i].Key) >= 0 {
+			return errs.Bug("state store", "a batch of changes is not sorted and unique at %d", i)
+		}
+	}
+	return nil
+}
+
+// memoryView is the content at one moment. Nothing edits its pairs.
+type memoryView []Pair
+
+func (v memoryView) Get(keys [][]byte) ([][]byte, error) {
+	out := make([][]byte, len(keys))
+	for i, k := range keys {
+		j := v.search(k)
+		if j < len(v) && bytes.Equal(v[j].Key, k) {
+			out[i] = append([]byte{}, v[j].Value...)
+		}
+	}
+	return out, nil
+}
+
+func (v memoryView) Range(from, to []byte, visit func(Pair) bool) error {
+	i, j := v.bounds(from, to)
+	for _, p := range v[i:j] {
+		if !visit(Pair{bytes.Clone(p.Key), append([]byte{}, p.Value...)}) {
+			break
+		}
+	}
+	return nil
+}
+
+func (v memoryView) Close() error { return nil }
+
+func (v memoryView) search(key []byte) int {
+	return sort.Search(len(v), func(i int) bool { return bytes.Compare(v[i].Key, key) >= 0 })
+}
+
+func (v memoryView) bounds(from, to []byte) (int, int) {
+	i, j := v.search(from), len(v)
+	if to != nil {
+		j = v.search(to)
+	}
+	return i, max(i, j)
+}

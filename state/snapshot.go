@@ -1,0 +1,210 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/riverbed/riverbed/core/errs"
+)
+
+// Part is rows of one table as they go into a snapshot: plain Arrow, readable without this program. Its columns are
+// _group, _hash, _key, _deleted and then the values.
+type Part struct {
+	Table   string
+	Version int
+	Rows    arrow.RecordBatch
+}
+
+var partFields = []arrow.Field{
+	{Name: "_group", Type: arrow.PrimitiveTypes.Uint8},
+	{Name: "_hash", Type: arrow.PrimitiveTypes.Uint64},
+	{Name: "_key", Type: arrow.BinaryTypes.Binary},
+	{Name: "_deleted", Type: arrow.FixedWidthTypes.Boolean},
+}
+
+// Snapshot returns all rows.
+func (t *Table) Snapshot() (Part, error) { return t.part(t.All(), nil) }
+
+// Track starts the dirty list; before, changes are not listed and Dirty knows nothing.
+func (t *Table) Track() { t.tracking = true }
+
+// Cut ends an epoch of the dirty list and returns its number: Dirty of it later tells what changed after.
+func (t *Table) Cut() uint64 {
+	t.epoch++
+	return t.epoch - 1
+}
+
+// Dirty returns the rows changed and the keys deleted after the epoch that Cut named.
+//
+// AIDEV-NOTE: a key deleted and made anew appears as a row only, and a row touched and then deleted as a deletion
+// only, so that the order in which a reader applies the part does not matter.
+func (t *Table) Dirty(since uint64) (Part, error) {
+	var slots []uint32
+	seen := map[uint32]bool{}
+	for _, d := range t.dirty {
+		if d.epoch > since && t.live[d.slot] && t.touched[d.slot] > since && !seen[d.slot] {
+			seen[d.slot] = true
+			slots = append(slots, d.slot)
+		}
+	}
+	var gone []goneRow
+	for _, g := range t.gone {
+		if g.epoch > since && (t.Decl.Key == Sequence || t.idx.find(t, g.hash, g.key) == NoSlot) {
+			gone = append(gone, g)
+		}
+	}
+	return t.part(slots, gone)
+}
+
+// Forget drops what the dirty list holds of epochs up to one that is durable.
+func (t *Table) Forget(epoch uint64) {
+	dirty, gone := t.dirty[:0], t.gone[:0]
+	for _, d := range t.dirty {
+		if d.epoch > epoch {
+			dirty = append(dirty, d)
+		}
+	}
+	for _, g := range t.gone {
+		if g.epoch > epoch {
+			gone = append(gone, g)
+		}
+	}
+	t.dirty, t.gone = dirty, gone
+}
+
+func (t *Table) part(slots []uint32, gone []goneRow) (Part, error) {
+	n := len(slots) + len(gone)
+	group := array.NewUint8Builder(memory.DefaultAllocator)
+	hash := array.NewUint64Builder(memory.DefaultAllocator)
+	key := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+	deleted := array.NewBooleanBuilder(memory.DefaultAllocator)
+	group.Reserve(n)
+	hash.Reserve(n)
+	for _, s := range slots {
+		group.Append(t.group[s])
+		hash.Append(t.hash[s])
+		key.Append(t.keys.get(s))
+		deleted.Append(false)
+	}
+	for _, g := range gone {
+		group.Append(g.group)
+		hash.Append(g.hash)
+		key.Append(g.key)
+		deleted.Append(true)
+	}
+	fields := append([]arrow.Field{}, partFields...)
+	cols := []arrow.Array{group.NewArray(), hash.NewArray(), key.NewArray(), deleted.NewArray()}
+	for i, c := range t.cols {
+		a, err := c.Save(slots)
+		if err != nil {
+			return Part{}, errs.New(errs.State, "snapshot", "column %q of state table %s: %w", t.Decl.Values[i], t.Decl.Name, err)
+		}
+		if len(gone) > 0 {
+			a, err = array.Concatenate([]arrow.Array{a, array.MakeArrayOfNull(memory.DefaultAllocator, a.DataType(), len(gone))}, memory.DefaultAllocator)
+			if err != nil {
+				return Part{}, errs.New(errs.State, "snapshot", "column %q of state table %s: %w", t.Decl.Values[i], t.Decl.Name, err)
+			}
+		}
+		f := c.State().ArrowField(t.Decl.Values[i])
+		f.Type = a.DataType()
+		fields, cols = append(fields, f), append(cols, a)
+	}
+	return Part{t.Decl.Name, t.Decl.Version, array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))}, nil
+}
+
+// Restore takes the rows of a part whose key groups are mine, in the order of parts: a later row of the same key
+// replaces an earlier one and a deletion removes it.
+func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
+	if p.Table != t.Decl.Name || p.Version != t.Decl.Version {
+		return errs.New(errs.State, "restore", "state table %s version %d was written, this program has %s version %d",
+			p.Table, p.Version, t.Decl.Name, t.Decl.Version).WithHint("restore with the version that wrote it, or read again from the start")
+	}
+	if got, want := int(p.Rows.NumCols()), len(partFields)+len(t.cols); got != want {
+		return errs.New(errs.State, "restore", "state table %s has %d columns in the snapshot, not %d", p.Table, got, want)
+	}
+	groups := p.Rows.Column(0).(*array.Uint8)
+	hashes := p.Rows.Column(1).(*array.Uint64)
+	keys := p.Rows.Column(2).(*array.Binary)
+	deleted := p.Rows.Column(3).(*array.Boolean)
+	var rows, slots, drop []uint32
+	t.idx.reserve(t, groups.Len())
+	for i := range groups.Len() {
+		g, h, key := groups.Value(i), hashes.Value(i), keys.Value(i)
+		if !mine(g) {
+			continue
+		}
+		s := NoSlot
+		switch {
+		case t.Decl.Key == RowKey:
+			s = t.idx.find(t, h, key)
+		case deleted.Value(i):
+			s = t.findSequence(g, key)
+		}
+		if deleted.Value(i) {
+			if s != NoSlot {
+				drop = append(drop, s)
+			}
+			continue
+		}
+		if s == NoSlot {
+			s = t.take(h, g)
+			t.keys.set(s, key)
+			if t.Decl.Key == RowKey {
+				t.idx.insert(h, s)
+			} else if n := binary.BigEndian.Uint64(key) + 1; n > t.seq[g] {
+				t.seq[g] = n
+			}
+		}
+		rows, slots = append(rows, uint32(i)), append(slots, s)
+	}
+	t.grow()
+	for i, c := range t.cols {
+		from := p.Rows.Column(len(partFields) + i)
+		picked, err := pick(from, rows)
+		if err == nil {
+			err = c.Load(slots, picked)
+		}
+		if err != nil {
+			return errs.New(errs.State, "restore", "column %q of state table %s: %w", t.Decl.Values[i], t.Decl.Name, err)
+		}
+	}
+	t.Delete(drop)
+	return nil
+}
+
+// findSequence looks for a row of a table without an index. Restore alone needs it.
+func (t *Table) findSequence(group uint8, key []byte) uint32 {
+	for s, live := range t.live {
+		if live && t.group[s] == group && bytes.Equal(t.keys.get(uint32(s)), key) {
+			return uint32(s)
+		}
+	}
+	return NoSlot
+}
+
+// pick takes rows of an array as runs.
+func pick(a arrow.Array, rows []uint32) (arrow.Array, error) {
+	if len(rows) == a.Len() {
+		return a, nil
+	}
+	if len(rows) == 0 {
+		return array.NewSlice(a, 0, 0), nil
+	}
+	var parts []arrow.Array
+	for i := 0; i < len(rows); {
+		j := i + 1
+		for j < len(rows) && rows[j] == rows[j-1]+1 {
+			j++
+		}
+		parts = append(parts, array.NewSlice(a, int64(rows[i]), int64(rows[j-1])+1))
+		i = j
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return array.Concatenate(parts, memory.DefaultAllocator)
+}
