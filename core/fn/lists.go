@@ -1,0 +1,6 @@
+package fn
+
+var (
+	arithmetic, comparisons, bitwise, mathematics, texts, patterns, encodings []*Scalar
+	dates, dateParts, nested, jsons, utilities                                []*Scalar
+)
