@@ -117,7 +117,7 @@ func (p *parser) optionValue() Expr {
 	alone := after.kind == tokEnd || after.key == "," || after.key == ")" || after.key == ";"
 	literal := t.key == "TRUE" || t.key == "FALSE" || t.key == "NULL"
 	switch {
-	case t.kind == tokWord && alone && !literal:
+	case (t.kind == tokWord || t.kind == tokQuoted) && alone && !literal:
 		p.next()
 		return &Literal{At{t.pos}, LitString, t.text}
 	case p.accept("("):
