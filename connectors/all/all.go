@@ -1,0 +1,37 @@
+// Package all lists the connectors.
+//
+// Invariant: the lists are the only registration; a name stands in each at most once.
+package all
+
+import (
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/connectors/parquet"
+)
+
+// Sources are the sources, in the order of the documentation.
+var Sources = []connectors.Source{
+	parquet.Source,
+}
+
+// Sinks are the sinks, in the order of the documentation.
+var Sinks = []connectors.Sink{}
+
+// Source returns the source of that name, or nil.
+func Source(name string) *connectors.Source {
+	for i := range Sources {
+		if Sources[i].Name == name {
+			return &Sources[i]
+		}
+	}
+	return nil
+}
+
+// Sink returns the sink of that name, or nil.
+func Sink(name string) *connectors.Sink {
+	for i := range Sinks {
+		if Sinks[i].Name == name {
+			return &Sinks[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+// Package files reads sets of files: it lists them, reads Hive partitions from their paths, brings their schemas
+// together, and offers them as a bounded relation (parallel morsels) or as a stream that follows a growing set.
+// It knows no format; parquet, csv, json and arrowipc hand theirs in.
+//
+// Invariant: scan order is files by name, units in file order, rows in unit order, whatever the number of workers.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/objstore"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// Format opens files of one kind.
+type Format interface {
+	// Name is the word for the format in messages: "Parquet".
+	Name() string
+	// Extension ends the files of a directory that belong to the format: ".parquet".
+	Extension() string
+	// SelfDescribing: every file carries its schema, so that the files of a set are compared with one another.
+	SelfDescribing() bool
+	// Infer finds the columns of a set without declared schema from its first files.
+	Infer(ctx context.Context, sample []Ref) ([]types.Field, error)
+	// Open reads what is needed to plan the reading of one file. fields are the columns of the set without the partition
+	// columns; a self-describing format ignores them.
+	Open(ctx context.Context, ref Ref, fields []types.Field) (File, error)
+}
+
+// Ref is a file that can be opened. A relation holds refs and metadata, never open files.
+type Ref struct {
+	Store objstore.Store
+	Info  objstore.Info
+}
+
+// Name is the path of the file.
+func (r Ref) Name() string { return r.Info.Name }
+
+// Open opens the file, and refuses one that changed since it was listed.
+func (r Ref) Open(ctx context.Context) (objstore.File, error) {
+	f, err := openFile(ctx, r.Store, r.Info.Name)
+	if err != nil {
+		return nil, err
+	}
+	if now := f.Info(); now.Size != r.Info.Size || !now.Modified.Equal(r.Info.Modified) {
+		f.Close()
+		return nil, errs.New(errs.Source, "open", "the file %q changed while it was being read", r.Info.Name).
+			WithHint("write new files under a temporary name and rename them; then run the query again")
+	}
+	return f, nil
+}
+
+// File is what is known of one file. It is used by many goroutines.
+type File interface {
+	Fields() []types.Field
+	// Units are the parts that are read independently, in order: row groups, blocks, or the whole file.
+	Units() []Unit
+	// Read starts reading a unit.
+	Read(ctx context.Context, req ReadRequest) (Batches, error)
+}
+
+// ReadRequest tells a file what to read.
+type ReadRequest struct {
+	Unit      int
+	Columns   []int // positions in Fields
+	BatchRows int
+	Lenient   bool // records that do not decode go to Batch.Bad instead of ending the read
+}
+
+// Unit describes a part of a file.
+type Unit struct {
+	Rows  int64                                              // -1: unknown
+	Bytes int64                                              // roughly
+	Stats func(column int) (stats flow.ColumnStats, ok bool) // nil: none
+}
+
+// Batches hands out the rows of one unit. It is used by one goroutine.
+type Batches interface {
+	// Next returns the next batch, or io.EOF.
+	Next(ctx context.Context) (Batch, error)
+	Close() error
+}
+
+// Batch is some rows of a unit.
+type Batch struct {
+	Rows    arrow.RecordBatch // may be nil when all records were bad
+	Bad     []flow.BadRow     // Lenient only
+	Records int64             // rows and bad ones
+}
+
+// Options are the options that all file sources share.
+var Options = connectors.Options{
+	{Name: "path", Type: connectors.List, Required: true, Doc: "Files to read: paths, globs (*, ?, [..], {a,b}, **) or directories, comma separated.", Example: "data/*.parquet"},
+	{Name: "hive_partitioning", Type: connectors.Enum, Values: []string{"auto", "true", "false"}, Default: "auto", Doc: "Read key=value folders as columns. Auto does so when every file has the same keys."},
+	{Name: "union_by_name", Type: connectors.Bool, Default: "false", Doc: "Take the columns of all files by name; a file without a column gives NULL. Otherwise every file must have the columns of the first.", Example: "true"},
+}
+
+// expand lists the files of the patterns, in the order of the patterns and by name within each.
+func expand(ctx context.Context, format Format, patterns []string) (objstore.Store, []objstore.Info, error) {
+	var store objstore.Store
+	var out []objstore.Info
+	for _, pattern := range patterns {
+		s, name, err := objstore.For(pattern)
+		if err != nil {
+			return nil, nil, err
+		}
+		store = s
+		found, err := expandOne(ctx, s, format, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, found...)
+	}
+	return store, out, nil
+}
+
+func expandOne(ctx context.Context, s objstore.Store, format Format, name string) ([]objstore.Info, error) {
+	info, err := s.Stat(ctx, name) // a file whose name holds [ or { is itself
+	if err == nil {
+		return []objstore.Info{info}, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, errs.New(errs.Source, "list", "cannot read %q: permission denied", name).WithHint("check who may read the file")
+	}
+	pattern := name
+	if !objstore.HasGlob(name) {
+		pattern = filepath.Join(name, "**", "*"+format.Extension())
+	}
+	found, err := s.Glob(ctx, pattern)
+	if err != nil {
+		return nil, errs.New(errs.Source, "list", "cannot list %q: %w", name, err)
+	}
+	kept := found[:0]
+	for _, f := range found {
+		if base := filepath.Base(f.Name); !strings.HasPrefix(base, ".") && !strings.HasPrefix(base, "_") {
+			kept = append(kept, f) // dot and underscore files are temporary or metadata
+		}
+	}
+	return kept, nil
+}
+
+// noFiles says that nothing matches, with the nearest name if there is one.
+func noFiles(ctx context.Context, format Format, patterns []string) error {
+	e := errs.New(errs.Source, "list", "no files match %s", quoteAll(patterns))
+	for _, p := range patterns {
+		s, name, err := objstore.For(p)
+		if err != nil || objstore.HasGlob(name) {
+			continue
+		}
+		near, _ := s.Glob(ctx, filepath.Join(filepath.Dir(name), "*"))
+		names := make([]string, len(near))
+		for i, f := range near {
+			names[i] = filepath.Base(f.Name)
+		}
+		if n := errs.Near(filepath.Base(name), names); n != "" {
+			return e.WithHint("did you mean %q?", filepath.Join(filepath.Dir(name), n))
+		}
+	}
+	return e.WithHint("check the path; a relative one starts at the working directory, and a directory is searched for *%s", format.Extension())
+}
+
+func quoteAll(patterns []string) string {
+	quoted := make([]string, len(patterns))
+	for i, p := range patterns {
+		quoted[i] = fmt.Sprintf("%q", p)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// openFile opens one file and says so when it cannot.
+func openFile(ctx context.Context, s objstore.Store, name string) (objstore.File, error) {
+	f, err := s.Open(ctx, name)
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errs.New(errs.Source, "open", "the file %q is no longer there", name).WithHint("it was listed a moment ago; do not delete files that a query reads")
+	case errors.Is(err, fs.ErrPermission):
+		return nil, errs.New(errs.Source, "open", "cannot read %q: permission denied", name).WithHint("check who may read the file")
+	}
+	if e := errs.As(err); e.Transient {
+		return nil, e
+	}
+	return nil, errs.New(errs.Source, "open", "cannot open %q: %w", name, err)
+}

@@ -1,0 +1,217 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	pq "github.com/apache/arrow-go/v18/parquet"
+)
+
+// slack is how far beyond a value's end a copy of a short value may read and write: two 8-byte moves are cheaper
+// than a call that copies exactly.
+const slack = 16
+
+var errNotUTF8 = errors.New("a text column holds bytes that are not UTF-8")
+
+// byteArrays reads a column of strings or blobs into the dense form of offsets and bytes.
+type byteArrays struct {
+	chunk
+	typ  arrow.DataType
+	text bool
+
+	dict    []byte   // values one after another, then slack
+	offsets []uint32 // n+1 of them
+	inDict  bool
+	idx     hybrid
+	src     []byte
+	guess   int // bytes of the last batch, the capacity of the next
+	scratch [indexBlock]uint32
+}
+
+func (b *byteArrays) dictionary(data []byte, n int) error {
+	if n < 0 || 4*n > len(data) {
+		return errTruncated
+	}
+	b.offsets = make([]uint32, 1, n+1)
+	b.dict = make([]byte, 0, len(data)-4*n+slack)
+	for range n {
+		if len(data) < 4 {
+			return errTruncated
+		}
+		size := int(binary.LittleEndian.Uint32(data))
+		if size < 0 || size > len(data)-4 {
+			return errTruncated
+		}
+		b.dict = append(b.dict, data[4:4+size]...)
+		b.offsets = append(b.offsets, uint32(len(b.dict)))
+		data = data[4+size:]
+	}
+	b.dict = append(b.dict, make([]byte, slack)...)
+	return nil
+}
+
+func (b *byteArrays) start(enc pq.Encoding, data []byte) error {
+	switch enc {
+	case pq.Encodings.Plain:
+		b.inDict, b.src = false, data
+		return nil
+	case pq.Encodings.PlainDict, pq.Encodings.RLEDict:
+		b.inDict = true
+		return startIndices(&b.idx, data)
+	}
+	return fmt.Errorf("pages of one column mix in the encoding %s", enc)
+}
+
+func (b *byteArrays) next(rows int) (arrow.Array, error) {
+	ends := make([]int32, rows+1)
+	out := make([]byte, 0, b.guess+b.guess/8+slack)
+	v := validity{rows: rows}
+	err := b.read(b, &v, rows, func(at, n, valid int) (err error) {
+		before := int32(len(out))
+		if out, err = b.decode(ends[at+1:at+1+valid], out); err != nil {
+			return err
+		}
+		if valid < n {
+			spreadEnds(ends[at+1:at+1+n], valid, v.bits, at, before)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.guess = len(out)
+	if b.text && !utf8.Valid(out) {
+		return nil, errNotUTF8
+	}
+	return makeArray(b.typ, rows, &v, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(ends)), memory.NewBufferBytes(out)), nil
+}
+
+// decode appends the next len(ends) values to out and notes where each ends.
+func (b *byteArrays) decode(ends []int32, out []byte) ([]byte, error) {
+	if !b.inDict {
+		return b.decodePlain(ends, out)
+	}
+	for len(ends) > 0 {
+		h := &b.idx
+		if h.run == 0 && h.packed == 0 {
+			if err := h.next(); err != nil {
+				return nil, err
+			}
+		}
+		n := min(len(ends), indexBlock)
+		idx := b.scratch[:0]
+		if h.run > 0 {
+			n = min(n, h.run)
+			h.run -= n
+			idx = b.scratch[:n]
+			for i := range idx {
+				idx[i] = h.value
+			}
+		} else {
+			n = min(n, h.packed)
+			idx = b.scratch[:n]
+			h.unpack(idx)
+		}
+		var err error
+		if out, err = b.gather(idx, ends[:n], out); err != nil {
+			return nil, err
+		}
+		ends = ends[n:]
+	}
+	return out, nil
+}
+
+// gather appends the dictionary's values at idx.
+func (b *byteArrays) gather(idx []uint32, ends []int32, out []byte) ([]byte, error) {
+	offsets, dict := b.offsets, b.dict
+	at := len(out)
+	total := at
+	ends = ends[:len(idx)]
+	for i, x := range idx {
+		total += int(offsets[x+1] - offsets[x])
+		ends[i] = int32(total)
+	}
+	if total > math.MaxInt32 {
+		return nil, errTooLong
+	}
+	out = slices.Grow(out, total-at+slack)
+	buf := out[:total+slack]
+	for i, x := range idx {
+		from := int(offsets[x])
+		to := int(ends[i])
+		if to-at <= slack {
+			s, d := dict[from:from+slack], buf[at:at+slack]
+			binary.LittleEndian.PutUint64(d, binary.LittleEndian.Uint64(s))
+			binary.LittleEndian.PutUint64(d[8:], binary.LittleEndian.Uint64(s[8:]))
+		} else {
+			copy(buf[at:to], dict[from:])
+		}
+		at = to
+	}
+	return buf[:total], nil
+}
+
+var errTooLong = errors.New("a batch of one column holds more than 2 GiB of text")
+
+// decodePlain reads values that stand in the page with their lengths: first the lengths, then the bytes.
+func (b *byteArrays) decodePlain(ends []int32, out []byte) ([]byte, error) {
+	src := b.src
+	total, p := len(out), 0
+	for i := range ends {
+		if p+4 > len(src) {
+			return nil, errTruncated
+		}
+		size := int(binary.LittleEndian.Uint32(src[p:]))
+		p += 4 + size
+		if size < 0 || p > len(src) {
+			return nil, errTruncated
+		}
+		total += size
+		ends[i] = int32(total)
+	}
+	if total > math.MaxInt32 {
+		return nil, errTooLong
+	}
+	at := len(out)
+	out = slices.Grow(out, total-at+slack)
+	buf := out[:total+slack]
+	p = 0
+	for _, end := range ends {
+		p += 4
+		to := int(end)
+		size := to - at
+		if size <= slack && p+slack <= len(src) {
+			s, d := src[p:p+slack], buf[at:at+slack]
+			binary.LittleEndian.PutUint64(d, binary.LittleEndian.Uint64(s))
+			binary.LittleEndian.PutUint64(d[8:], binary.LittleEndian.Uint64(s[8:]))
+		} else {
+			copy(buf[at:to], src[p:p+size])
+		}
+		p += size
+		at = to
+	}
+	b.src = src[p:]
+	return buf[:total], nil
+}
+
+// spreadEnds gives NULL rows the end of the row before them.
+func spreadEnds(ends []int32, valid int, bits []byte, at int, before int32) {
+	j := valid - 1
+	for i := len(ends) - 1; i >= 0; i-- {
+		end := before
+		if j >= 0 {
+			end = ends[j]
+		}
+		if bitutil.BitIsSet(bits, at+i) {
+			j--
+		}
+		ends[i] = end
+	}
+}
