@@ -1,5 +1,7 @@
 package sql
 
+import "github.com/riverbed/riverbed/core/errs"
+
 func (p *parser) create() Statement {
 	at := p.here()
 	p.expect("CREATE")
@@ -54,9 +56,11 @@ func (p *parser) create() Statement {
 	case "SCHEMA", "MACRO", "FUNCTION", "INDEX", "UNIQUE", "TYPE", "SEQUENCE", "SECRET", "DATABASE":
 		p.failUnsupported(t.pos, "CREATE "+t.key)
 	}
-	p.failExpected("TABLE, STREAM, VIEW, MATERIALIZED VIEW or SINK")
+	p.failHint(t.pos, errs.DidYouMean(t.text, relationWords), "expected TABLE, STREAM, VIEW, MATERIALIZED VIEW or SINK, found %s", t)
 	return nil
 }
+
+var relationWords = []string{"TABLE", "STREAM", "VIEW", "MATERIALIZED", "SINK"}
 
 // relation reads [IF NOT EXISTS] name [(columns)] [WITH (options)].
 func (p *parser) relation(replace, temp bool, what string) Relation {

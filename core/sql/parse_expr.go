@@ -42,6 +42,9 @@ var likeSymbols = map[string]Match{
 	"!~~": {Kind: Like, Not: true}, "!~~*": {Kind: ILike, Not: true},
 }
 
+// likeWords may follow NOT after an operand.
+var likeWords = words("BETWEEN GLOB ILIKE IN LIKE SIMILAR")
+
 func (p *parser) expr() Expr { return p.climb(0) }
 
 // climb reads an expression whose operators bind at least as tightly as min.
@@ -115,11 +118,7 @@ func (p *parser) wordInfix(left Expr, min int) Expr {
 		}
 	}
 	if precLike >= min {
-		not := p.at("NOT") && (p.ahead(1).key == "IN" || p.ahead(1).key == "BETWEEN" || p.ahead(1).key == "LIKE" ||
-			p.ahead(1).key == "ILIKE" || p.ahead(1).key == "SIMILAR" || p.ahead(1).key == "GLOB")
-		if not {
-			p.next()
-		}
+		not := p.at("NOT") && likeWords[p.ahead(1).key] && p.accept("NOT")
 		switch {
 		case p.accept("BETWEEN"):
 			b := &Between{At: at, X: left, Not: not}
@@ -169,7 +168,7 @@ func (p *parser) in(left Expr, not bool, at At) Expr {
 	in := &In{At: at, X: left, Not: not}
 	switch {
 	case !p.at("("):
-		in.Set = p.climb(precPostfix)
+		in.Set = p.climbFrom(p.primary(), precPostfix)
 		return in
 	case p.queryAfterParen():
 		in.Query = p.parenQuery()

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -146,15 +147,18 @@ func (p *parser) failUnsupported(pos errs.Pos, what string) {
 // failExpected says what should stand here instead of the current token.
 func (p *parser) failExpected(what string) {
 	t := p.peek()
-	p.failHint(t.pos, p.hint(t), "expected %s, found %s", what, t)
+	p.failHint(t.pos, p.hint(what, t), "expected %s, found %s", what, t)
 }
+
+// statementEnd is what is expected after a complete statement.
+const statementEnd = "the end of the statement"
 
 const clauseOrder = "the order is SELECT, FROM, WHERE, GROUP BY, HAVING, WINDOW, QUALIFY, ORDER BY, LIMIT, EMIT"
 
-var clauseWords = strings.Fields("SELECT FROM WHERE GROUP HAVING WINDOW QUALIFY ORDER LIMIT EMIT JOIN UNION BETWEEN")
+var clauseWords = strings.Fields("SELECT FROM WHERE GROUP HAVING WINDOW QUALIFY ORDER LIMIT EMIT JOIN UNION")
 
 // hint guesses the common mistake behind a token that does not fit.
-func (p *parser) hint(t token) string {
+func (p *parser) hint(what string, t token) string {
 	var before token
 	if p.i > 0 {
 		before = p.tokens[p.i-1]
@@ -162,14 +166,14 @@ func (p *parser) hint(t token) string {
 	switch {
 	case before.key == "," && (t.key == "," || t.key == ")" || t.kind == tokEnd):
 		return "remove one comma"
-	case before.kind == tokWord && !reserved[before.key] && errs.Near(before.text, clauseWords) != "":
-		return "did you mean " + errs.Near(before.text, clauseWords) + " instead of '" + before.text + "'?"
-	case t.key == "WHERE", t.key == "GROUP", t.key == "HAVING", t.key == "QUALIFY", t.key == "ORDER", t.key == "LIMIT", t.key == "FROM":
+	case slices.Contains(clauseWords, t.key) && what == statementEnd:
 		return clauseOrder
-	case t.kind == tokWord && reserved[t.key]:
+	case before.kind == tokWord && !reserved[before.key] && what == statementEnd:
+		if near := errs.Near(before.text, clauseWords); near != "" && near != before.key {
+			return "did you mean " + near + " instead of '" + before.text + "'?"
+		}
+	case t.kind == tokWord && reserved[t.key] && what[0] != '\'':
 		return "'" + t.text + "' is a reserved word; to use it as a name, quote it: " + quoteName(t.text)
-	case t.key == "=" && before.key == "=":
-		return "compare with a single ="
 	case t.key == "=>" || t.key == ":=":
 		return "named arguments stand in a function's parentheses: f(name := value)"
 	}

@@ -24,7 +24,7 @@ func Parse(text string) ([]Statement, error) {
 			p.checkHeight(s)
 			list = append(list, s)
 			if !p.at(";") && p.peek().kind != tokEnd {
-				p.failExpected("the end of the statement")
+				p.failExpected(statementEnd)
 			}
 		}
 	})
