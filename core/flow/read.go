@@ -117,7 +117,10 @@ type Rows struct {
 	Next  Position          // where to go on after these rows
 	// TxnOpen: the source transaction of the last row is still open; its rows belong to one step.
 	TxnOpen bool
-	// End: the reader has reached the end that was current when it was opened with until='latest'.
+	// Watermark is set by hand behind these rows, for the whole stream (push sources); nil otherwise.
+	Watermark *Watermark
+	// Idle: the split says of itself that it is silent until its next row (push sources).
+	Idle  bool
 	Bytes int64 // read from the source, for metrics
 }
 
