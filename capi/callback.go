@@ -13,6 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/cdata"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // errCap is how much text a callback may answer.
@@ -47,9 +49,10 @@ func (s *cSpace) free() {
 
 func (s *cSpace) message() string { return C.GoString(s.err) }
 
-// callUDF hands the arguments to the host's function and takes its array back, copied: results flow into state and
-// tables, and nothing stored may point into foreign memory.
-func callUDF(fn C.rb_udf_fn, context C.uint64_t, name string, returns arrow.Field, args []arrow.Array, rows int) (arrow.Array, error) {
+// callUDF hands the arguments to the host's function and takes its array back, in the engine's layout and copied:
+// results flow into state and tables, and nothing stored may point into foreign memory. The engine checks its type and
+// length.
+func callUDF(fn C.rb_udf_fn, context C.uint64_t, args []arrow.Array, rows int) (arrow.Array, error) {
 	fields := make([]arrow.Field, len(args))
 	for i, a := range args {
 		fields[i] = arrow.Field{Name: strconv.Itoa(i), Type: a.DataType(), Nullable: true}
@@ -61,32 +64,30 @@ func callUDF(fn C.rb_udf_fn, context C.uint64_t, name string, returns arrow.Fiel
 	rc := C.rbi_call_udf(fn, context, (*C.struct_ArrowArray)(unsafe.Pointer(s.in)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.inSchema)),
 		(*C.struct_ArrowArray)(unsafe.Pointer(s.out)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.outSchema)), s.err, errCap)
 	if rc != 0 {
-		return nil, errs.New(errs.Data, "udf", "the function %s raised %s", name, s.message())
+		return nil, errs.New(errs.Data, "call function", "it raised %s", s.message())
 	}
-	_, got, err := cdata.ImportCArray(s.out, s.outSchema)
+	field, got, err := cdata.ImportCArray(s.out, s.outSchema)
 	if err != nil {
-		return nil, errs.New(errs.Data, "udf", "the function %s answered no Arrow array: %w", name, err)
+		return nil, errs.New(errs.Data, "call function", "it returned no Arrow array: %w", err)
 	}
 	defer got.Release()
-	if got.Len() != rows {
-		return nil, errs.New(errs.Data, "udf", "the function %s answered %d values for %d rows", name, got.Len(), rows).
-			WithHint("a vectorised function returns one value per row")
-	}
-	d, err := canonicalData(got, returns.Type)
+	want, err := types.FromArrow(field)
 	if err != nil {
-		return nil, errs.New(errs.Data, "udf", "the function %s answered %s where %s is declared: %w", name, got.DataType(), returns.Type, err)
+		return nil, err
+	}
+	d, err := canonicalData(got, want.Arrow())
+	if err != nil {
+		return nil, err
 	}
 	return array.MakeFromData(uncounted(d, copyBytes)), nil
 }
 
 // callSink hands one batch of changes to the host's function.
-func callSink(fn C.rb_sink_fn, context C.uint64_t, rec arrow.RecordBatch) error {
-	s := newCSpace()
-	defer s.free()
-	exportBatch(rec, unsafe.Pointer(s.in), unsafe.Pointer(s.inSchema))
-	rc := C.rbi_call_sink(fn, context, (*C.struct_ArrowArray)(unsafe.Pointer(s.in)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.inSchema)), s.err, errCap)
-	if rc != 0 {
-		return errs.New(errs.Source, "sink", "the sink function raised %s", s.message())
+func callSink(fn C.rb_sink_fn, context C.uint64_t, d flow.Delta, held holds) error {
+	text := (*C.char)(C.calloc(1, errCap))
+	defer C.free(unsafe.Pointer(text))
+	if rc := C.rbi_call_sink(fn, context, openDelta(d, held), text, errCap); rc != 0 {
+		return errs.New(errs.Source, "sink", "the sink function raised %s", C.GoString(text))
 	}
 	return nil
 }

@@ -2,16 +2,43 @@
 #include "riverbed.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A host that shuts down must not be called any more, and must not go while a call is in it. */
+static atomic_int quiet, inside;
+
+static int enter(char *err, int64_t err_cap) {
+  atomic_fetch_add(&inside, 1);
+  if (!atomic_load(&quiet)) return 1;
+  atomic_fetch_sub(&inside, 1);
+  strncpy(err, "RuntimeError: the host program is shutting down", (size_t)err_cap - 1);
+  return 0;
+}
+
+static int32_t leave(int32_t rc) {
+  atomic_fetch_sub(&inside, 1);
+  return rc;
+}
 
 int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema,
                      struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap) {
-  return fn(context, in, in_schema, out, out_schema, err, err_cap);
+  if (!enter(err, err_cap)) return 1;
+  return leave(fn(context, in, in_schema, out, out_schema, err, err_cap));
 }
 
-int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema, char *err,
-                      int64_t err_cap) {
-  return fn(context, in, in_schema, err, err_cap);
+int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, rb_handle batch, char *err, int64_t err_cap) {
+  if (!enter(err, err_cap)) return 1;
+  return leave(fn(context, batch, err, err_cap));
+}
+
+/* rb_quiesce refuses all further callbacks, and waits at most so long for those that run to end. */
+__attribute__((visibility("default"))) void rb_quiesce(int64_t timeout_ms) {
+  const struct timespec millisecond = {0, 1000000};
+  atomic_store(&quiet, 1);
+  for (int64_t i = 0; i < timeout_ms && atomic_load(&inside) > 0; i++) nanosleep(&millisecond, NULL);
 }
 
 /* Destructors of the PyCapsules that carry Arrow structs. They are C and no Python callbacks, so that a capsule that
@@ -46,4 +73,13 @@ __attribute__((visibility("default"))) void rb_capsule_stream(void *capsule) {
   stream_layout *s = capsule_pointer(capsule, "arrow_array_stream");
   if (s && s->release) s->release(s);
   free(s);
+}
+
+/* release of structs that are borrowed for one call: the lender keeps the memory, the mark is all. */
+__attribute__((visibility("default"))) void rb_release_borrowed_schema(void *schema) {
+  ((schema_layout *)schema)->release = NULL;
+}
+
+__attribute__((visibility("default"))) void rb_release_borrowed_array(void *array) {
+  ((array_layout *)array)->release = NULL;
 }

@@ -81,6 +81,11 @@ func (p *pin) tryPin(at *byte) (ok bool) {
 
 // pinData rebuilds d over pinned buffers. The caller releases the result.
 func pinData(d arrow.ArrayData) arrow.ArrayData {
+	if d.DataType().ID() == arrow.STRUCT && d.Offset() != 0 {
+		s := structFromZero(d)
+		defer s.Release()
+		d = s
+	}
 	buffers := make([]*memory.Buffer, len(d.Buffers()))
 	for i, b := range d.Buffers() {
 		buffers[i] = pinBuffer(b)
@@ -106,6 +111,19 @@ func pinData(d arrow.ArrayData) arrow.ArrayData {
 		c.Release()
 	}
 	return out
+}
+
+// structFromZero moves the offset of a sliced struct into its children. The exporter of arrow-go writes the struct's
+// offset beside children that are sliced already, and a consumer would add both.
+func structFromZero(d arrow.ArrayData) arrow.ArrayData {
+	children := make([]arrow.ArrayData, len(d.Children()))
+	for i, c := range d.Children() {
+		children[i] = array.NewSliceData(c, int64(d.Offset()), int64(d.Offset()+d.Len()))
+		defer children[i].Release()
+	}
+	a := array.MakeFromData(d)
+	defer a.Release()
+	return array.NewData(d.DataType(), d.Len(), []*memory.Buffer{validity(a)}, children, a.NullN(), 0)
 }
 
 // pinBatch rebuilds rec over pinned buffers. The caller releases the result.

@@ -95,6 +95,29 @@ func rb_close(h C.rb_handle) C.int32_t {
 	})
 }
 
+// rb_drop is rb_close for finalizers: what may have to wait for a run is closed behind the caller, since the
+// finalizer may itself run inside a callback of that run.
+//
+//export rb_drop
+func rb_drop(h C.rb_handle) C.int32_t {
+	return guardClose("close", func() error {
+		v, ok := handles.remove(h)
+		if !ok {
+			return nil
+		}
+		switch c := v.(type) {
+		case canceller:
+			c.cancel()
+			if c, ok := v.(closer); ok {
+				go func() { _ = guardClose("close", c.close) }()
+			}
+		case closer:
+			return c.close()
+		}
+		return nil
+	})
+}
+
 // canceller is a value with calls that wait.
 type canceller interface{ cancel() }
 

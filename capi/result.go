@@ -22,6 +22,7 @@ func withSchema(rec arrow.RecordBatch, s *arrow.Schema) arrow.RecordBatch {
 // result is a batch run that is being read. It holds the imports of its query until the run has ended.
 type result struct {
 	mu     sync.Mutex // one reader at a time; close waits for it
+	ctx    context.Context
 	reader array.RecordReader
 	stop   context.CancelFunc
 	held   holds
@@ -44,8 +45,8 @@ func (r *result) close() error {
 }
 
 // newResult takes reader and the references of held over.
-func newResult(reader array.RecordReader, stop context.CancelFunc, held holds) *result {
-	return &result{reader: reader, stop: stop, held: held}
+func newResult(ctx context.Context, reader array.RecordReader, stop context.CancelFunc, held holds) *result {
+	return &result{ctx: ctx, reader: reader, stop: stop, held: held}
 }
 
 // rb_result_schema fills a C schema.

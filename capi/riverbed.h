@@ -45,14 +45,13 @@ typedef struct {
 typedef int32_t (*rb_udf_fn)(uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema,
                              struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap);
 
-/* The same for a sink: one batch of changes a call. */
-typedef int32_t (*rb_sink_fn)(uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema, char *err,
-                              int64_t err_cap);
+/* The same for a sink: one batch of changes a call. The callee closes the handle. */
+typedef int32_t (*rb_sink_fn)(uint64_t context, rb_handle batch, char *err, int64_t err_cap);
 
-/* callbacks.c: C calls through function pointers, which Go cannot make itself. */
+/* callbacks.c: C calls through function pointers, which Go cannot make itself. After rb_quiesce they answer with an
+ * error and call nothing. */
 int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema,
                      struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap);
-int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema, char *err,
-                      int64_t err_cap);
+int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, rb_handle batch, char *err, int64_t err_cap);
 
 #endif

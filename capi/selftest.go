@@ -4,11 +4,14 @@ package main
 import "C"
 
 import (
+	"context"
 	"runtime"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed"
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 )
 
@@ -62,7 +65,24 @@ func rb_test_echo(h C.rb_handle, out *C.rb_handle, err *C.rb_text) C.int32_t {
 		if e != nil {
 			return e
 		}
-		*out = handles.open(newResult(reader, func() {}, holds{rel.owner}.retain()))
+		ctx, stop := context.WithCancel(context.Background())
+		*out = handles.open(newResult(ctx, reader, stop, holds{rel.owner}.retain()))
+		return nil
+	})
+}
+
+// rb_test_wait waits so long, or until the result is cancelled.
+//
+//export rb_test_wait
+func rb_test_wait(h C.rb_handle, ms C.int64_t, err *C.rb_text) C.int32_t {
+	return guard("wait", err, func() error {
+		r, e := get[*result](h)
+		if e != nil {
+			return e
+		}
+		if (clock.Wall{}).Sleep(r.ctx, time.Duration(ms)*time.Millisecond) != nil {
+			return errs.New(errs.Cancelled, "wait", "the wait was cancelled")
+		}
 		return nil
 	})
 }

@@ -1,0 +1,514 @@
+"""Arrow without pyarrow: C structs, capsules, batches ↔ Python values.
+
+`show()`, `to_pylist()` and `riverbed.testing` work in a process that has no pyarrow. Values are Python's own: int,
+float, bool, str, bytes, date, time, datetime, timedelta, Decimal, UUID, list, dict.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import datetime as dt
+import decimal
+import itertools
+import struct
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from riverbed import _native
+from riverbed.errors import RiverbedSchemaError, RiverbedUsageError
+
+
+class CSchema(ctypes.Structure):
+    """struct ArrowSchema."""
+
+
+class CArray(ctypes.Structure):
+    """struct ArrowArray."""
+
+
+class CStream(ctypes.Structure):
+    """struct ArrowArrayStream."""
+
+
+RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+CSchema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_void_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.POINTER(ctypes.POINTER(CSchema))),
+    ("dictionary", ctypes.POINTER(CSchema)),
+    ("release", ctypes.c_void_p),
+    ("private_data", ctypes.c_void_p),
+]
+CArray._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(CArray))),
+    ("dictionary", ctypes.POINTER(CArray)),
+    ("release", ctypes.c_void_p),
+    ("private_data", ctypes.c_void_p),
+]
+CStream._fields_ = [
+    ("get_schema", ctypes.c_void_p),
+    ("get_next", ctypes.c_void_p),
+    ("get_last_error", ctypes.c_void_p),
+    ("release", ctypes.c_void_p),
+    ("private_data", ctypes.c_void_p),
+]
+
+
+# --- capsules -------------------------------------------------------------------------------------------------------
+
+
+def _capsule(address: int, name: bytes, destructor: str) -> object:
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    function = ctypes.cast(getattr(_native.library(), destructor), ctypes.c_void_p)
+    return new(address, name, function)
+
+
+# Names live as long as the capsules that point at them.
+_SCHEMA, _ARRAY, _STREAM = b"arrow_schema", b"arrow_array", b"arrow_array_stream"
+
+
+def alloc(kind: type[ctypes.Structure]) -> int:
+    """Zeroed C memory for a struct that a capsule will own."""
+    return int(_native.library().rb_alloc(ctypes.sizeof(kind)))
+
+
+def schema_capsule(address: int) -> object:
+    """Own a filled struct by a capsule of the Arrow PyCapsule protocol."""
+    return _capsule(address, _SCHEMA, "rb_capsule_schema")
+
+
+def array_capsule(address: int) -> object:
+    """Own a filled struct by a capsule of the Arrow PyCapsule protocol."""
+    return _capsule(address, _ARRAY, "rb_capsule_array")
+
+
+def stream_capsule(address: int) -> object:
+    """Own a filled struct by a capsule of the Arrow PyCapsule protocol."""
+    return _capsule(address, _STREAM, "rb_capsule_stream")
+
+
+def capsule_address(capsule: object, name: bytes) -> int:
+    """Return the address of the struct in somebody's capsule."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype = ctypes.c_void_p
+    get.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    return int(get(capsule, name))
+
+
+def import_stream(source: Any) -> _native.Handle:
+    """Move anything Arrow-like into the library: __arrow_c_stream__, __arrow_c_array__, or an old pandas frame."""
+    if hasattr(source, "__arrow_c_stream__"):
+        capsule = source.__arrow_c_stream__()
+    else:
+        import pyarrow as pa
+
+        if hasattr(source, "__arrow_c_array__"):
+            capsule = pa.Table.from_batches([pa.record_batch(source)]).__arrow_c_stream__()
+        else:  # a pandas frame from before it exported streams
+            capsule = pa.Table.from_pandas(source, preserve_index=False).__arrow_c_stream__()
+    relation = _native.call_handle("rb_import_stream", capsule_address(capsule, _STREAM))
+    assert relation is not None
+    return relation
+
+
+def is_tabular(value: object) -> bool:
+    """Whether a variable can be queried by its name."""
+    if isinstance(value, type):
+        return False
+    return (
+        hasattr(value, "__arrow_c_stream__")
+        or (hasattr(value, "__arrow_c_array__") and type(value).__name__ == "RecordBatch")
+        or (type(value).__name__ == "DataFrame" and type(value).__module__.startswith("pandas."))
+    )
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_DAY = dt.date(1970, 1, 1)
+_FIXED = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q", "f": "f", "g": "d"}
+_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
+
+
+def read_batch(batch: _native.Handle) -> list[dict[str, Any]]:
+    """Return a batch's rows as dictionaries."""
+    array, schema = CArray(), CSchema()
+    _native.call("rb_batch_export", batch.value, ctypes.addressof(array), ctypes.addressof(schema))
+    try:
+        names = [schema.children[i].contents.name.decode() for i in range(schema.n_children)]
+        columns = [_read(array.children[i].contents, schema.children[i].contents) for i in range(array.n_children)]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if columns else []
+    finally:
+        release(array)
+        release(schema)
+
+
+def release(value: ctypes.Structure) -> None:
+    """Release an Arrow struct in place, if it is not released."""
+    if value.release:
+        RELEASE(value.release)(ctypes.addressof(value))
+
+
+def schema_names(schema: CSchema) -> list[str]:
+    """Return the column names of a schema."""
+    return [schema.children[i].contents.name.decode() for i in range(schema.n_children)]
+
+
+_SQL = {
+    "c": "TINYINT", "s": "SMALLINT", "i": "INTEGER", "l": "BIGINT", "C": "UTINYINT", "S": "USMALLINT",
+    "I": "UINTEGER", "L": "UBIGINT", "f": "REAL", "g": "DOUBLE", "b": "BOOLEAN", "u": "VARCHAR", "U": "VARCHAR",
+    "vu": "VARCHAR", "z": "BLOB", "Z": "BLOB", "vz": "BLOB", "tdD": "DATE", "ttu": "TIME", "tin": "INTERVAL",
+}  # fmt: skip
+_SQL_TIMES = {"s": "TIMESTAMP_S", "m": "TIMESTAMP_MS", "u": "TIMESTAMP", "n": "TIMESTAMP_NS"}
+
+
+def sql_columns(source: Any) -> list[tuple[str, str]]:
+    """Return names and SQL types of an Arrow schema."""
+    capsule = source.__arrow_c_schema__()
+    schema = CSchema.from_address(capsule_address(capsule, _SCHEMA))
+    return [
+        (schema.children[i].contents.name.decode(), _sql_type(schema.children[i].contents))
+        for i in range(schema.n_children)
+    ]
+
+
+def _sql_type(schema: CSchema) -> str:
+    form = schema.format.decode()
+    if form in _SQL:
+        return _SQL[form]
+    if form.startswith("ts"):
+        return "TIMESTAMP WITH TIME ZONE" if form[4:] else _SQL_TIMES[form[2]]
+    if form.startswith("d:"):
+        return f"DECIMAL({','.join(form[2:].split(',')[:2])})"
+    children = [schema.children[i].contents for i in range(schema.n_children)]
+    if form in ("+l", "+L"):
+        return f"{_sql_type(children[0])}[]"
+    if form == "+s":
+        return "STRUCT(" + ", ".join(f'"{c.name.decode()}" {_sql_type(c)}' for c in children) + ")"
+    raise RiverbedSchemaError(
+        f"column {schema.name.decode()!r} has an Arrow type ({form}) that a stream's schema cannot have"
+    )
+
+
+def _metadata(schema: CSchema) -> dict[str, str]:
+    if not schema.metadata:
+        return {}
+    at, out = schema.metadata, {}
+
+    def number() -> int:
+        nonlocal at
+        value = ctypes.c_int32.from_address(at).value
+        at += 4
+        return value
+
+    def text() -> str:
+        nonlocal at
+        size = number()
+        value = ctypes.string_at(at, size).decode()
+        at += size
+        return value
+
+    for _ in range(number()):
+        key = text()
+        out[key] = text()
+    return out
+
+
+def _read(array: CArray, schema: CSchema) -> list[Any]:
+    values = _values(array, schema)
+    bitmap = array.buffers[0] if array.n_buffers and array.null_count != 0 else None
+    if not bitmap:
+        return values
+    bits = ctypes.string_at(bitmap, (array.offset + array.length + 7) // 8)
+    return [
+        value if bits[(array.offset + i) >> 3] >> ((array.offset + i) & 7) & 1 else None
+        for i, value in enumerate(values)
+    ]
+
+
+def _numbers(array: CArray, code: str, buffer: int = 1, extra: int = 0) -> tuple[Any, ...]:
+    size, count = struct.calcsize(code), array.length + extra
+    if count == 0:
+        return ()
+    data = ctypes.string_at(array.buffers[buffer] + array.offset * size, count * size)
+    return struct.unpack(f"={count}{code}", data)
+
+
+def _values(array: CArray, schema: CSchema) -> list[Any]:
+    form = schema.format.decode()
+    n = array.length
+    if n == 0:
+        return []
+    if form in _FIXED:
+        return list(_numbers(array, _FIXED[form]))
+    if form == "n":
+        return [None] * n
+    if form == "b":
+        bits = ctypes.string_at(array.buffers[1], (array.offset + n + 7) // 8)
+        return [bool(bits[(array.offset + i) >> 3] >> ((array.offset + i) & 7) & 1) for i in range(n)]
+    if form in ("u", "z"):
+        offsets = _numbers(array, "i", extra=1)
+        data = ctypes.string_at(array.buffers[2] + offsets[0], offsets[-1] - offsets[0]) if offsets[-1] else b""
+        parts = [data[a - offsets[0] : b - offsets[0]] for a, b in itertools.pairwise(offsets)]
+        return [p.decode() for p in parts] if form == "u" else list(parts)
+    if form == "tdD":
+        return [_day(v) for v in _numbers(array, "i")]
+    if form == "ttu":
+        return [(_EPOCH + dt.timedelta(microseconds=v)).time() if 0 <= v < 86_400_000_000 else v
+                for v in _numbers(array, "q")]  # fmt: skip
+    if form.startswith("ts"):
+        zone = dt.UTC if form[4:] else None
+        return [_moment(v, form[2], zone) for v in _numbers(array, "q")]
+    if form == "tin":
+        data = ctypes.string_at(array.buffers[1] + array.offset * 16, n * 16)
+        return [_interval(*struct.unpack_from("=iiq", data, 16 * i)) for i in range(n)]
+    if form.startswith("d:"):
+        scale = int(form[2:].split(",")[1])
+        data = ctypes.string_at(array.buffers[1] + array.offset * 16, n * 16)
+        numbers = [int.from_bytes(data[16 * i : 16 * i + 16], "little", signed=True) for i in range(n)]
+        if _metadata(schema).get("riverbed.type") in ("HUGEINT", "UHUGEINT"):
+            return list(numbers)
+        return [decimal.Decimal(v).scaleb(-scale, _EXACT) for v in numbers]
+    if form.startswith("w:"):
+        width = int(form[2:])
+        data = ctypes.string_at(array.buffers[1] + array.offset * width, n * width)
+        parts = [data[width * i : width * i + width] for i in range(n)]
+        return [uuid.UUID(bytes=p) for p in parts] if _metadata(schema).get("riverbed.type") == "UUID" else list(parts)
+    if form in ("+l", "+m"):
+        offsets = _numbers(array, "i", extra=1)
+        child = _read(array.children[0].contents, schema.children[0].contents)
+        lists = [child[a:b] for a, b in itertools.pairwise(offsets)]
+        if form == "+l":
+            return list(lists)
+        key, value = schema_names(schema.children[0].contents)
+        return [{e[key]: e[value] for e in entries} for entries in lists]
+    if form == "+s":
+        names = schema_names(schema)
+        columns = [
+            _read(array.children[i].contents, schema.children[i].contents)[array.offset : array.offset + n]
+            for i in range(array.n_children)
+        ]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    raise RiverbedSchemaError(f"a column of the Arrow format {form!r} cannot be read without pyarrow")
+
+
+_EXACT = decimal.Context(prec=60)
+
+
+def _day(days: int) -> Any:
+    try:
+        return _EPOCH_DAY + dt.timedelta(days=days)
+    except OverflowError:
+        return days  # before year 1 or after 9999: Python has no date for it
+
+
+def _moment(value: int, unit: str, zone: dt.tzinfo | None) -> Any:
+    try:
+        micros = value // 1000 if unit == "n" else value * _UNIT[unit]
+        return (_EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=zone)
+    except OverflowError:
+        return value
+
+
+def _interval(months: int, days: int, nanoseconds: int) -> Any:
+    if months == 0:
+        return dt.timedelta(days=days, microseconds=nanoseconds // 1000)
+    return {"months": months, "days": days, "nanoseconds": nanoseconds}
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+class Rows:
+    """Python rows as one Arrow batch, in the memory of this object: it must outlive the call that gets the pair.
+
+    The receiver copies during the call and releases; release is a function of the library that marks and nothing more.
+    """
+
+    def __init__(self, columns: Sequence[tuple[str, str]], rows: Iterable[Mapping[str, Any] | Sequence[Any]]) -> None:
+        self._keep: list[Any] = []
+        names = [name for name, _ in columns]
+        table: list[list[Any]] = [[] for _ in columns]
+        self.length = 0
+        for row in rows:
+            self.length += 1
+            for column, value in zip(table, _in_order(names, row), strict=True):
+                column.append(value)
+        children = [self._column(name, kind, values) for (name, kind), values in zip(columns, table, strict=True)]
+        self.array, self.schema = CArray(), CSchema()
+        self._fill(self.array, self.length, [None], [a for a, _ in children])
+        self._describe(self.schema, "+s", "", [s for _, s in children])
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """The pair to hand over."""
+        return ctypes.addressof(self.array), ctypes.addressof(self.schema)
+
+    def _column(self, name: str, kind: str, values: list[Any]) -> tuple[CArray, CSchema]:
+        form, encode = _encoder(kind)
+        array, schema = CArray(), CSchema()
+        valid = bytearray((len(values) + 7) // 8)
+        nulls = 0
+        for i, value in enumerate(values):
+            if value is None:
+                nulls += 1
+            else:
+                valid[i >> 3] |= 1 << (i & 7)
+        try:
+            buffers = encode(values)
+        except (struct.error, TypeError, ValueError, AttributeError, decimal.DecimalException, OverflowError) as cause:
+            raise RiverbedSchemaError(f"column {name!r} is {kind}, and a value is not: {cause}") from cause
+        self._fill(array, len(values), [bytes(valid) if nulls else None, *buffers], [], nulls)
+        self._describe(schema, form, name, [])
+        return array, schema
+
+    def _fill(
+        self, array: CArray, length: int, buffers: list[bytes | None], children: list[CArray], nulls: int = 0
+    ) -> None:
+        pointers = (ctypes.c_void_p * len(buffers))()
+        for i, data in enumerate(buffers):
+            if data is not None:
+                memory = ctypes.create_string_buffer(data, max(len(data), 1))
+                pointers[i] = ctypes.addressof(memory)
+                self._keep.append(memory)
+        array.length, array.null_count, array.n_buffers = length, nulls, len(buffers)
+        array.buffers = ctypes.cast(pointers, ctypes.POINTER(ctypes.c_void_p))
+        array.release = ctypes.cast(_native.library().rb_release_borrowed_array, ctypes.c_void_p).value
+        self._keep += [pointers, children]
+        if children:
+            array.n_children, array.children = len(children), self._pointers(CArray, children)
+
+    def _describe(self, schema: CSchema, form: str, name: str, children: list[CSchema]) -> None:
+        schema.format, schema.name, schema.flags = form.encode(), name.encode(), 2
+        schema.release = ctypes.cast(_native.library().rb_release_borrowed_schema, ctypes.c_void_p).value
+        self._keep += [schema.format, schema.name, children]
+        if children:
+            schema.n_children, schema.children = len(children), self._pointers(CSchema, children)
+
+    def _pointers(self, kind: Any, items: list[Any]) -> Any:
+        pointers = (ctypes.POINTER(kind) * len(items))(*[ctypes.pointer(i) for i in items])
+        self._keep.append(pointers)
+        return ctypes.cast(pointers, ctypes.POINTER(ctypes.POINTER(kind)))
+
+
+def _in_order(names: list[str], row: Mapping[str, Any] | Sequence[Any]) -> Iterable[Any]:
+    if isinstance(row, Mapping):
+        unknown = [key for key in row if key not in names]
+        if unknown:
+            raise RiverbedSchemaError(f"no column {unknown[0]!r}; the columns are {', '.join(names)}")
+        return [row.get(name) for name in names]
+    if isinstance(row, (str, bytes)) or len(row) != len(names):
+        raise RiverbedSchemaError(f"a row has {len(names)} values, one for each of {', '.join(names)}")
+    return row
+
+
+_CODES = {
+    "TINYINT": "c", "SMALLINT": "s", "INTEGER": "i", "BIGINT": "l", "UTINYINT": "C", "USMALLINT": "S",
+    "UINTEGER": "I", "UBIGINT": "L", "REAL": "f", "DOUBLE": "g",
+}  # fmt: skip
+
+Encoder = Callable[[list[Any]], list[bytes]]
+
+
+def _encoder(kind: str) -> tuple[str, Encoder]:
+    """Return the Arrow format of a SQL type, and the function that makes the buffers after the validity bitmap."""
+    if kind in _CODES:
+        code = _FIXED[_CODES[kind]]
+        return _CODES[kind], lambda vs: [struct.pack(f"={len(vs)}{code}", *[0 if v is None else v for v in vs])]
+    if kind == "BOOLEAN":
+        return "b", _bits
+    if kind in ("VARCHAR", "JSON"):
+        return "u", lambda vs: _var([b"" if v is None else _str(v).encode() for v in vs])
+    if kind == "BLOB":
+        return "z", lambda vs: _var([b"" if v is None else bytes(v) for v in vs])
+    if kind == "DATE":
+        return "tdD", lambda vs: [struct.pack(f"={len(vs)}i", *[0 if v is None else _days(v) for v in vs])]
+    for name, unit, per in (("TIMESTAMP", "u", 1), ("TIMESTAMP_MS", "m", 1000), ("TIMESTAMP_S", "s", 1_000_000)):
+        if kind == name:
+            return f"ts{unit}:", _times(lambda v, per=per: _micros(v) // per)  # type: ignore[misc]
+    if kind == "TIMESTAMP_NS":
+        return "tsn:", _times(lambda v: _micros(v) * 1000)
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return "tsu:UTC", _times(_micros)
+    if kind.startswith("DECIMAL("):
+        width, scale = (int(p) for p in kind[8:-1].split(","))
+        return f"d:{width},{scale}", lambda vs: [b"".join(_decimal(v, scale) for v in vs)]
+    if kind == "HUGEINT":
+        return "d:38,0", lambda vs: [b"".join(_decimal(v, 0) for v in vs)]
+    raise RiverbedUsageError(
+        f"Python rows cannot be turned into {kind} without pyarrow\nHint: hand over an Arrow table instead"
+    )
+
+
+def _bits(values: list[Any]) -> list[bytes]:
+    out = bytearray((len(values) + 7) // 8)
+    for i, value in enumerate(values):
+        if value:
+            out[i >> 3] |= 1 << (i & 7)
+    return [bytes(out)]
+
+
+def _var(parts: list[bytes]) -> list[bytes]:
+    offsets, at = [0], 0
+    for part in parts:
+        at += len(part)
+        offsets.append(at)
+    return [struct.pack(f"={len(offsets)}i", *offsets), b"".join(parts)]
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _days(value: Any) -> int:
+    day = dt.date.fromisoformat(value) if isinstance(value, str) else value
+    return int((day - _EPOCH_DAY).days)
+
+
+def _times(convert: Callable[[Any], int]) -> Encoder:
+    return lambda vs: [struct.pack(f"={len(vs)}q", *[0 if v is None else convert(v) for v in vs])]
+
+
+def _micros(value: Any) -> int:
+    return to_micros(value)
+
+
+def to_micros(value: Any) -> int:
+    """Turn a moment (datetime, ISO 8601 text, or microseconds) into microseconds since 1970, UTC."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        value = dt.datetime.fromisoformat(value)
+    if not isinstance(value, dt.datetime):
+        raise TypeError(f"{value!r} is no moment in time")
+    if value.tzinfo is not None:
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
+    return int((value - _EPOCH) // dt.timedelta(microseconds=1))
+
+
+def from_micros(value: int) -> dt.datetime | None:
+    """Turn microseconds since 1970 into a moment in UTC; None for what lies outside Python's years."""
+    try:
+        return _EPOCH.replace(tzinfo=dt.UTC) + dt.timedelta(microseconds=value)
+    except OverflowError:
+        return None
+
+
+def _decimal(value: Any, scale: int) -> bytes:
+    number = 0 if value is None else int(decimal.Decimal(value).scaleb(scale, _EXACT))
+    return number.to_bytes(16, "little", signed=True)

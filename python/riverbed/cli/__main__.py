@@ -1,0 +1,7 @@
+"""`python -m riverbed.cli`."""
+
+import sys
+
+from riverbed.cli import main
+
+sys.exit(main())

@@ -1,0 +1,83 @@
+"""`riverbed run`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+
+from riverbed import PipelineHandle
+from riverbed.cli import common
+
+SUMMARY = "Run a file of statements; every INSERT INTO a sink over a live source becomes a pipeline that goes on."
+EXAMPLES = (
+    "riverbed run pipeline.sql",
+    "riverbed run pipeline.sql --until latest --json",
+    "riverbed run pipeline.sql --set parallelism=2",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("file", help="a file of SQL statements, separated by semicolons; - for standard input")
+    parser.add_argument("--until", choices=["latest"], help="end where the sources end now")
+    parser.add_argument("--drain", action="store_true", help="on Ctrl-C close all windows and write them")
+    common.add_session(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    text = sys.stdin.read() if arguments.file == "-" else common.read(arguments.file)
+    with common.session(arguments) as session:
+        running: list[PipelineHandle] = []
+        at = 0
+        for statement in session.statements(text):
+            at = text.index(statement, at)
+            # What stands before is blanked, so that an error names the line of the file.
+            query = session.sql(re.sub(r"[^\n]", " ", text[:at]) + statement)
+            at += len(statement)
+            if query.is_pipeline:
+                running.append(query.pipeline().run(blocking=False, until=arguments.until))
+            elif query.is_live:
+                with query.subscribe(until=arguments.until) as changes:
+                    for batch in changes:
+                        for row in batch:
+                            print(common.line(row), flush=True)
+            elif query.columns:
+                if arguments.json:
+                    for row in query.to_pylist():
+                        print(common.line(row))
+                else:
+                    query.show()
+        try:
+            _wait(running, arguments)
+        except KeyboardInterrupt:
+            for handle in running:
+                handle.stop(drain=arguments.drain)
+            _report(running, arguments)
+            return 130
+        _report(running, arguments)
+    return 0
+
+
+def _wait(running: list[PipelineHandle], arguments: argparse.Namespace) -> None:
+    waiting, told = list(running), time.monotonic()
+    while waiting:
+        waiting = [handle for handle in waiting if not handle.wait(timeout=0.2)]
+        if arguments.json and waiting and time.monotonic() - told >= 1:
+            told = time.monotonic()
+            _report(waiting, arguments)
+
+
+def _report(handles: list[PipelineHandle], arguments: argparse.Namespace) -> None:
+    for handle in handles:
+        metrics = handle.metrics()
+        if arguments.json:
+            print(common.line(metrics), flush=True)
+        else:
+            print(
+                f"{metrics['state']}: {metrics['rows_in']} rows in, {metrics['rows_out']} out, "
+                f"{metrics['late_rows']} late, {metrics['bad_rows']} bad, {metrics['steps']} steps",
+                file=sys.stderr,
+            )

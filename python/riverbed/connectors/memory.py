@@ -1,0 +1,118 @@
+"""Rows pushed by the program itself."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from riverbed import _arrow, _native
+from riverbed.connectors.base import Connector
+from riverbed.errors import RiverbedUsageError
+
+__all__ = ["MemoryStream"]
+
+Row = Mapping[str, Any] | Sequence[Any]
+
+
+class MemoryStream(Connector):
+    """A stream that the program pushes rows into.
+
+    Give it to `Session.create_stream` with a schema, then push. Pushes before the first run wait for it; a push
+    waits while the run is behind by more than the queue holds.
+
+    Parameters
+    ----------
+    watermark, event_time : str, optional
+        See `Connector`. Without one, set the watermark by hand with `advance`.
+    **options
+        Further options; `docs/connectors/memory.md` lists them.
+
+    Examples
+    --------
+    >>> import riverbed as rb
+    >>> session = rb.Session()
+    >>> clicks = rb.MemoryStream()
+    >>> _ = session.create_stream("clicks", source=clicks, schema={"page": "VARCHAR"})
+    >>> clicks.push([{"page": "/"}, {"page": "/about"}, {"page": "/"}])
+    >>> clicks.end()
+    >>> query = session.sql("SELECT page, count(*) AS n FROM clicks GROUP BY page ORDER BY n DESC LIMIT 1")
+    >>> [row for batch in query.subscribe() for row in batch]
+    [{'page': '/', 'n': 2, '__weight': 1}]
+    """
+
+    def __init__(self, *, watermark: str | None = None, event_time: str | None = None, **options: Any) -> None:
+        super().__init__("memory", watermark=watermark, event_time=event_time, **options)
+        self._handle: _native.Handle | None = None
+        self._columns: list[tuple[str, str]] = []
+
+    def _bind(self, handle: _native.Handle, columns: list[tuple[str, str]]) -> None:
+        self._handle, self._columns = handle, columns
+
+    @property
+    def bound(self) -> bool:
+        """Whether a stream was made over it."""
+        return self._handle is not None
+
+    @property
+    def _bound(self) -> int:
+        if self._handle is None:
+            raise RiverbedUsageError(
+                "this MemoryStream belongs to no stream\nHint: give it to Session.create_stream first"
+            )
+        return self._handle.value
+
+    def push(self, rows: Any | Iterable[Row]) -> None:
+        """Append rows: an Arrow, pandas or Polars object, or dictionaries or tuples of Python values.
+
+        A column named `__weight` says how often each row is inserted (or, negative, retracted); the stream has to be
+        declared as updating for that.
+        """
+        number = self._bound
+        for array, schema, _keep in pairs(rows, self._columns):
+            _native.wait(self._handle, _native.call, "rb_stream_push", number, *_native.chars(""), array, schema)
+
+    def advance(self, watermark: str | datetime.datetime | int) -> None:
+        """Set the watermark: no earlier event time will come."""
+        _native.call("rb_stream_watermark", self._bound, _arrow.to_micros(watermark))
+
+    def idle(self) -> None:
+        """Say that no rows come for now: others need not wait for this stream's watermark."""
+        _native.call("rb_stream_idle", self._bound, *_native.chars(""))
+
+    def end(self) -> None:
+        """End the stream: all its windows close."""
+        _native.call("rb_stream_end", self._bound)
+
+
+def pairs(rows: Any, columns: list[tuple[str, str]]) -> Iterable[tuple[int, int, Any]]:
+    """Give rows as (ArrowArray address, ArrowSchema address, what keeps them alive)."""
+    if isinstance(rows, (Mapping, str)):
+        raise RiverbedUsageError("push takes a list of rows\nHint: put the row into a list")
+    if _arrow.is_tabular(rows) or hasattr(rows, "__arrow_c_array__"):
+        import pyarrow as pa
+
+        if hasattr(rows, "__arrow_c_array__"):
+            batches = [pa.record_batch(rows)]
+        elif hasattr(rows, "__arrow_c_stream__"):
+            batches = pa.table(rows).to_batches()
+        else:
+            batches = pa.Table.from_pandas(rows, preserve_index=False).to_batches()
+        for batch in batches:
+            array, schema = _arrow.CArray(), _arrow.CSchema()
+            addresses = _addresses(array, schema)
+            batch._export_to_c(*addresses)
+            yield *addresses, (array, schema)
+        return
+    known = {name for name, _ in columns}
+    rows = list(rows)
+    if "__weight" not in known and any(isinstance(r, Mapping) and "__weight" in r for r in rows):
+        columns = [*columns, ("__weight", "BIGINT")]
+    made = _arrow.Rows(columns, rows)
+    yield *made.addresses, made
+
+
+def _addresses(array: _arrow.CArray, schema: _arrow.CSchema) -> tuple[int, int]:
+    import ctypes
+
+    return ctypes.addressof(array), ctypes.addressof(schema)

@@ -1,0 +1,92 @@
+"""Pipelines: queries that run incrementally into a sink."""
+
+from __future__ import annotations
+
+import json
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from riverbed import _native
+
+if TYPE_CHECKING:
+    from riverbed.query import Query
+
+__all__ = ["Pipeline", "PipelineHandle"]
+
+
+class Pipeline:
+    """A query and its sink, as `Query.sink` returns it."""
+
+    def __init__(self, handle: _native.Handle, query: Query) -> None:
+        self._handle = handle
+        self._query = query  # it holds what the run reads
+
+    def run(self, *, blocking: bool = True, until: str | None = None) -> PipelineHandle:
+        """Start.
+
+        Parameters
+        ----------
+        blocking : bool
+            Wait for the end: of bounded input, by `stop()` in another thread, or by Ctrl-C. Otherwise return at once.
+        until : {"latest"}, optional
+            End where the sources end now; without it a live pipeline runs until it is stopped.
+        """
+        _native.wait(self._handle, _native.call, "rb_pipeline_start", self._handle.value, *_native.chars(until or ""))
+        handle = PipelineHandle(self._handle, self._query)
+        if blocking:
+            try:
+                handle.wait()
+            except KeyboardInterrupt:
+                handle.stop()
+                raise
+        return handle
+
+    def stop(self, *, drain: bool = False) -> None:
+        """Stop; see `PipelineHandle.stop`."""
+        PipelineHandle(self._handle, self._query).stop(drain=drain)
+
+
+class PipelineHandle:
+    """A pipeline that was started."""
+
+    def __init__(self, handle: _native.Handle, query: Query) -> None:
+        self._handle = handle
+        self._query = query  # it holds what the run reads
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most `timeout` seconds; whether it has ended. Raises what the pipeline failed with."""
+        left = None if timeout is None else int(timeout * 1000)
+        with self._query._callbacks.causes():
+            while True:
+                # Short waits, so that Ctrl-C is seen.
+                turn = 50 if left is None else min(left, 50)
+                if _native.wait_pipeline(self._handle, turn):
+                    return True
+                if left is not None:
+                    left -= turn
+                    if left <= 0:
+                        return False
+
+    def stop(self, *, drain: bool = False) -> None:
+        """Finish the running step and stop.
+
+        Parameters
+        ----------
+        drain : bool
+            End the input instead: all windows close and are written.
+        """
+        with self._query._callbacks.causes():
+            _native.wait(self._handle, _native.call, "rb_pipeline_stop", self._handle.value, int(drain))
+
+    def metrics(self) -> dict[str, Any]:
+        """Return what the run tells about itself: rows, steps, lag, watermark, state. Names end in their unit."""
+        metrics: dict[str, Any] = json.loads(_native.call_text("rb_pipeline_metrics", self._handle.value))
+        return metrics
+
+    def __enter__(self) -> PipelineHandle:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
