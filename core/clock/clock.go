@@ -1,5 +1,7 @@
 // Package clock is the only door to time and chance. The engine never calls
 // time.Now or math/rand itself, so that a run can be replayed and simulated.
+//
+// Invariant: two runs with equal clocks and seeds see the same times and the same chance.
 package clock
 
 import (
