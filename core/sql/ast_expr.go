@@ -5,7 +5,7 @@ package sql
 //
 //	x::T                          CAST(x AS T)
 //	a == b, a != b, a ** b        a = b, a <> b, a ^ b
-//	a ~~ b, ~~*, ~~~, !~~, !~~*   LIKE, ILIKE, GLOB, NOT LIKE, NOT ILIKE
+//	a ~~ b, ~~*, ~~~, !~~, !~~*   LIKE, ILIKE, GLOB, NOT LIKE, NOT ILIKE (but they bind as || does)
 //	x ISNULL, x NOTNULL           IS NULL, IS NOT NULL
 //	EXTRACT(f FROM x)             date_part('f', x)
 //	x AT TIME ZONE z              timezone(z, x)
@@ -16,7 +16,7 @@ package sql
 //	[e FOR x IN l IF c]           list_transform(list_filter(l, lambda x: c), lambda x: e)
 //	x.f(y) on a value             f(x, y)
 //	current_date                  current_date()        and its siblings
-//	ARRAY[a, b], ROW(a, b), ?     [a, b], (a, b), $n
+//	ARRAY[a, b], (a, b), ?        [a, b], ROW(a, b), $n
 
 // LitKind tells the kinds of literals apart.
 type LitKind uint8

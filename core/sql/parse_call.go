@@ -19,8 +19,10 @@ func (p *parser) fullCall(name Name) Expr {
 		f.Filter = p.expr()
 		p.expect(")")
 	}
-	if n := p.nullTreatment(); n != NullsUnstated {
-		f.Nulls = n
+	if p.ahead(2).key == "OVER" { // else the words belong to a call around this one: f(g(x) IGNORE NULLS)
+		if n := p.nullTreatment(); n != NullsUnstated {
+			f.Nulls = n
+		}
 	}
 	if p.accept("OVER") {
 		f.Over = p.over()
@@ -80,7 +82,7 @@ func (p *parser) arg() Arg {
 		if p.at("LAMBDA") {
 			return Arg{name, p.lambda()}
 		}
-		return Arg{name, p.expr()}
+		return Arg{name, arrowLambda(p.expr())}
 	}
 	return Arg{Value: arrowLambda(p.expr())}
 }

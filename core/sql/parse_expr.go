@@ -204,7 +204,7 @@ func (p *parser) postfix(left Expr) Expr {
 			return &Field{At: name.At, X: left, Name: name}
 		}
 		f := p.call(Name{name})
-		f.Args = append([]Arg{{Value: left}}, f.Args...)
+		f.Args = append([]Arg{{Value: arrowLambda(left)}}, f.Args...)
 		return f
 	}
 	return nil
@@ -254,7 +254,7 @@ func (p *parser) prefix() Expr {
 func call(at At, name string, args ...Expr) *Function {
 	f := &Function{At: at, Name: Name{{at, name}}}
 	for _, a := range args {
-		f.Args = append(f.Args, Arg{Value: a})
+		f.Args = append(f.Args, Arg{Value: arrowLambda(a)})
 	}
 	return f
 }

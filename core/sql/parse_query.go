@@ -266,17 +266,23 @@ func (p *parser) groupItem() GroupItem {
 	case p.accept("(", ")"):
 		return g
 	default:
-		e := p.expr()
-		g.Exprs = []Expr{e}
-		if row, ok := e.(*Row); ok {
-			g.Exprs = row.Items
-		}
+		g.Exprs = p.oneOrRow()
 		return g
 	}
 	p.expect("(")
 	g.Sets = p.groupItems()
 	p.expect(")")
 	return g
+}
+
+// oneOrRow reads one expression, or several in parentheses; ROW(…) is one.
+func (p *parser) oneOrRow() []Expr {
+	start := p.peek()
+	e := p.expr()
+	if row, ok := e.(*Row); ok && start.key == "(" && row.Pos == start.pos {
+		return row.Items
+	}
+	return []Expr{e}
 }
 
 // tail reads what follows a body. A parenthesised query that nothing follows is the query itself.

@@ -33,11 +33,7 @@ func (p *parser) windowTable(at At, kind string) TableRef {
 	w.Input = p.windowInput()
 	if p.accept("PARTITION") {
 		p.expect("BY")
-		e := p.expr()
-		w.PartitionBy = []Expr{e}
-		if row, ok := e.(*Row); ok {
-			w.PartitionBy = row.Items
-		}
+		w.PartitionBy = p.oneOrRow()
 	}
 	if p.at("ORDER") {
 		p.failUnsupported(p.peek().pos, "ORDER BY in a windowed table")

@@ -322,22 +322,19 @@ func (w *printer) caseExpr(c *Case) {
 }
 
 // base writes what a subscript or a field is taken of. A column before a dot
-// needs parentheses, or the field would be a part of its name.
+// needs parentheses, or the field would be a part of its name; a number needs a
+// space, or the dot would be a part of it.
 func (w *printer) base(x Expr, dot bool) {
-	paren := false
-	switch x := x.(type) {
-	case *ColumnRef:
-		paren = dot
-	case *Literal:
-		paren = x.Kind != LitString
-	}
-	if paren {
+	if _, column := x.(*ColumnRef); column && dot {
 		w.put("(")
 		w.expr(x, 0)
 		w.put(")")
 		return
 	}
 	w.expr(x, precPostfix)
+	if l, ok := x.(*Literal); ok && dot && l.Kind >= LitInt && l.Kind <= LitDouble {
+		w.put(" ")
+	}
 }
 
 func (w *printer) slice(s *Slice) {
@@ -388,7 +385,11 @@ func (w *printer) function(f *Function) {
 	}
 	w.put("(")
 	w.putIf(f.Distinct, "DISTINCT ")
-	w.args(f.Args)
+	first := 0
+	if strings.EqualFold(f.Name.String(), "position") {
+		first = precLike + 1 // position(a IN b) is the standard's form
+	}
+	w.args(f.Args, first)
 	w.putIf(f.OrderBy != nil && len(f.Args) > 0, " ")
 	w.orderBy(f.OrderBy)
 	w.putIf(f.Nulls == IgnoreNulls && len(f.Args) > 0, " IGNORE NULLS")
@@ -412,13 +413,17 @@ func (w *printer) function(f *Function) {
 	}
 }
 
-func (w *printer) args(list []Arg) {
+// args writes arguments; the first must hold at least as tightly as min.
+func (w *printer) args(list []Arg, min int) {
 	w.list(len(list), func(i int) {
 		if !list[i].Name.IsZero() {
 			w.ident(list[i].Name)
 			w.put(" := ")
 		}
-		w.expr(list[i].Value, 0)
+		if i > 0 {
+			min = 0
+		}
+		w.expr(list[i].Value, min)
 	})
 }
 

@@ -232,7 +232,7 @@ func (w *printer) windowTable(t *WindowTable) {
 	w.expr(t.Time, 0)
 	w.put(")")
 	w.putIf(t.Args != nil, ", ")
-	w.args(t.Args)
+	w.args(t.Args, 0)
 	w.put("))")
 	w.tableAlias(t.Alias)
 }

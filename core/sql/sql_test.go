@@ -106,57 +106,60 @@ func TestPrintStatements(t *testing.T) {
 	}
 }
 
+// errorCases are texts with what their error says, where, and a part of its hint.
+var errorCases = []struct {
+	text, msg string
+	line, col int
+	hint      string
+}{
+	{"SELECT a,, b FROM t", "expected an expression, found ','", 1, 10, "remove one comma"},
+	{"SELECT f(a, ) FROM t", "expected an expression, found ')'", 1, 13, "remove one comma"},
+	{"SELECT *\nFROM t\nWHERE", "expected an expression, found the end of the text", 3, 6, ""},
+	{"SELECT 'größe', größe größe größe", "expected the end of the statement, found 'größe'", 1, 29, ""},
+	{"SELEC 1", "expected a statement such as SELECT, found 'SELEC'", 1, 1, "SELECT"},
+	{"SELECT 1; ; FOO", "expected a statement such as SELECT, found 'FOO'", 1, 13, ""},
+	{"SELECT * FROM t GRUOP BY a", "expected the end of the statement, found 'BY'", 1, 23, "GROUP"},
+	{"SELECT * FROM t LIMIT 1 ORDER BY a", "expected the end of the statement, found 'ORDER'", 1, 25, "the order is"},
+	{"SELECT * FROM order", "expected a table, a query in parentheses, or a file name in quotes, found 'order'", 1, 15, `"order"`},
+	{"SELECT 'abc", "a string is not closed", 1, 8, "write it twice"},
+	{"SELECT /* a /* b */", "a comment is not closed", 1, 8, "nest"},
+	{"SELECT $$abc$", "a string is not closed", 1, 8, "$$"},
+	{"SELECT `a`", "unexpected character '`'", 1, 8, "double quotes"},
+	{"SELECT ’a’", "unexpected character '’'", 1, 8, "straight quotes"},
+	{"SELECT 1abc", "letters follow a number: 1abc", 1, 8, "space"},
+	{"SELECT a = b = c", "comparisons do not chain: expected the end of the expression, found '='", 1, 14, "AND"},
+	{"SELECT (1", "expected ')', found the end of the text", 1, 10, ""},
+	{"SELECT x IS 5", "expected NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, found the number 5", 1, 13, ""},
+	{"SELECT CASE a END", "expected 'WHEN', found 'END'", 1, 15, ""},
+	{"SELECT INTERVAL 5", "expected a unit such as SECOND, DAY or MONTH, found the end of the text", 1, 18, ""},
+	{"SELECT lambda x: x", "expected an expression, found a lambda; it stands only in a function's arguments", 1, 8, "list_transform"},
+	{"SELECT x'0'", "bad blob literal x'0'", 1, 8, "two hexadecimal digits"},
+	{`SELECT E'\xff'`, "the escapes of a string give bytes that are not valid UTF-8", 1, 8, ""},
+	{`SELECT E'ab\u12'`, `bad escape \u in a string`, 1, 13, ""},
+	{"SELECT '\xff'", "the text is not valid UTF-8", 1, 9, ""},
+	{"SELECT \"\"", "a quoted name is empty", 1, 8, ""},
+	{"SELECT $0", "parameters are numbered from $1", 1, 8, ""},
+	{"SELECT a::DECIMAL(99999999999)", "the number 99999999999 is too large here", 1, 19, ""},
+	{"SELECT * FROM a JOIN b WHERE a.x = b.x", "expected ON or USING, found 'WHERE'", 1, 24, ""},
+	{"SELECT * FROM a ASOF CROSS JOIN b", "an ASOF join is INNER, LEFT, RIGHT or FULL, with ON or USING", 1, 17, ""},
+	{"SELECT * FROM a POSITIONAL JOIN b", "a positional join is not supported yet", 1, 17, ""},
+	{"SELECT * FROM t PIVOT (x)", "PIVOT is not supported yet", 1, 17, ""},
+	{"SELECT * FROM t USING SAMPLE 10", "sampling is not supported yet", 1, 17, ""},
+	{"SELECT * FROM t EMIT SOMETIMES", "expected ON WATERMARK, IMMEDIATE or EVERY, found 'SOMETIMES'", 1, 22, ""},
+	{"CREATE TABEL t (a INT)", "expected TABLE, STREAM, VIEW, MATERIALIZED VIEW or SINK, found 'TABEL'", 1, 8, "TABLE"},
+	{"CREATE STREAM s (a INT, b)", `the column "b" has no type`, 1, 25, ""},
+	{"CREATE STREAM s WITH (a = 1, A = 2)", "the option 'A' is given twice", 1, 30, ""},
+	{"CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts, WATERMARK FOR ts AS ts)", "there are two watermarks", 1, 56, ""},
+	{"CREATE INDEX i ON t (a)", "CREATE INDEX is not supported yet", 1, 8, ""},
+	{"PRAGMA foo", "PRAGMA is not supported yet", 1, 1, ""},
+	{"USE db", "USE is not supported yet", 1, 1, ""},
+	{"INSERT OR REPLACE INTO t VALUES (1)", "INSERT OR REPLACE is not supported yet", 1, 8, ""},
+	{"SELECT a INTO b FROM t", "SELECT INTO is not supported", 1, 10, "CREATE TABLE"},
+	{"SELECT " + strings.Repeat("a", 100) + " b c", "expected the end of the statement, found 'c'", 1, 111, ""},
+}
+
 func TestErrors(t *testing.T) {
-	for _, c := range []struct {
-		text, msg string
-		line, col int
-		hint      string
-	}{
-		{"SELECT a,, b FROM t", "expected an expression, found ','", 1, 10, "remove one comma"},
-		{"SELECT f(a, ) FROM t", "expected an expression, found ')'", 1, 13, "remove one comma"},
-		{"SELECT *\nFROM t\nWHERE", "expected an expression, found the end of the text", 3, 6, ""},
-		{"SELECT 'größe', größe größe größe", "expected the end of the statement, found 'größe'", 1, 29, ""},
-		{"SELEC 1", "expected a statement such as SELECT, found 'SELEC'", 1, 1, "SELECT"},
-		{"SELECT 1; ; FOO", "expected a statement such as SELECT, found 'FOO'", 1, 13, ""},
-		{"SELECT * FROM t GRUOP BY a", "expected the end of the statement, found 'BY'", 1, 23, "GROUP"},
-		{"SELECT * FROM t LIMIT 1 ORDER BY a", "expected the end of the statement, found 'ORDER'", 1, 25, "the order is"},
-		{"SELECT * FROM order", "expected a table, a query in parentheses, or a file name in quotes, found 'order'", 1, 15, `"order"`},
-		{"SELECT 'abc", "a string is not closed", 1, 8, "write it twice"},
-		{"SELECT /* a /* b */", "a comment is not closed", 1, 8, "nest"},
-		{"SELECT $$abc$", "a string is not closed", 1, 8, "$$"},
-		{"SELECT `a`", "unexpected character '`'", 1, 8, "double quotes"},
-		{"SELECT ’a’", "unexpected character '’'", 1, 8, "straight quotes"},
-		{"SELECT 1abc", "letters follow a number: 1abc", 1, 8, "space"},
-		{"SELECT a = b = c", "comparisons do not chain: expected the end of the expression, found '='", 1, 14, "AND"},
-		{"SELECT (1", "expected ')', found the end of the text", 1, 10, ""},
-		{"SELECT x IS 5", "expected NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, found the number 5", 1, 13, ""},
-		{"SELECT CASE a END", "expected 'WHEN', found 'END'", 1, 15, ""},
-		{"SELECT INTERVAL 5", "expected a unit such as SECOND, DAY or MONTH, found the end of the text", 1, 18, ""},
-		{"SELECT lambda x: x", "expected an expression, found a lambda; it stands only in a function's arguments", 1, 8, "list_transform"},
-		{"SELECT x'0'", "bad blob literal x'0'", 1, 8, "two hexadecimal digits"},
-		{`SELECT E'\xff'`, "the escapes of a string give bytes that are not valid UTF-8", 1, 8, ""},
-		{`SELECT E'ab\u12'`, `bad escape \u in a string`, 1, 13, ""},
-		{"SELECT '\xff'", "the text is not valid UTF-8", 1, 9, ""},
-		{"SELECT \"\"", "a quoted name is empty", 1, 8, ""},
-		{"SELECT $0", "parameters are numbered from $1", 1, 8, ""},
-		{"SELECT a::DECIMAL(99999999999)", "the number 99999999999 is too large here", 1, 19, ""},
-		{"SELECT * FROM a JOIN b WHERE a.x = b.x", "expected ON or USING, found 'WHERE'", 1, 24, ""},
-		{"SELECT * FROM a ASOF CROSS JOIN b", "an ASOF join is INNER, LEFT, RIGHT or FULL, with ON or USING", 1, 17, ""},
-		{"SELECT * FROM a POSITIONAL JOIN b", "a positional join is not supported yet", 1, 17, ""},
-		{"SELECT * FROM t PIVOT (x)", "PIVOT is not supported yet", 1, 17, ""},
-		{"SELECT * FROM t USING SAMPLE 10", "sampling is not supported yet", 1, 17, ""},
-		{"SELECT * FROM t EMIT SOMETIMES", "expected ON WATERMARK, IMMEDIATE or EVERY, found 'SOMETIMES'", 1, 22, ""},
-		{"CREATE TABEL t (a INT)", "expected TABLE, STREAM, VIEW, MATERIALIZED VIEW or SINK, found 'TABEL'", 1, 8, "TABLE"},
-		{"CREATE STREAM s (a INT, b)", `the column "b" has no type`, 1, 25, ""},
-		{"CREATE STREAM s WITH (a = 1, A = 2)", "the option 'A' is given twice", 1, 30, ""},
-		{"CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts, WATERMARK FOR ts AS ts)", "there are two watermarks", 1, 56, ""},
-		{"CREATE INDEX i ON t (a)", "CREATE INDEX is not supported yet", 1, 8, ""},
-		{"PRAGMA foo", "PRAGMA is not supported yet", 1, 1, ""},
-		{"USE db", "USE is not supported yet", 1, 1, ""},
-		{"INSERT OR REPLACE INTO t VALUES (1)", "INSERT OR REPLACE is not supported yet", 1, 8, ""},
-		{"SELECT a INTO b FROM t", "SELECT INTO is not supported", 1, 10, "CREATE TABLE"},
-		{"SELECT " + strings.Repeat("a", 100) + " b c", "expected the end of the statement, found 'c'", 1, 111, ""},
-	} {
+	for _, c := range errorCases {
 		_, err := Parse(c.text)
 		if err == nil {
 			t.Errorf("%s: no error", c.text)

@@ -175,3 +175,8 @@ SHOW TABLES; SHOW ALL TABLES; SHOW STREAMS; SHOW VIEWS; SHOW MATERIALIZED VIEWS;
 
 -- name: transactions
 BEGIN; BEGIN TRANSACTION; COMMIT; ROLLBACK;
+
+-- name: found_by_mutation
+SELECT f(g(x) IGNORE NULLS), position((a IN b)), overlay(a PLACING b FROM x -> y), f(a := x -> y), (a -> b).f(c), x IN 2.5.f, x IN 1e3[:INTERVAL '1 day':[]];
+SELECT 1 GROUP BY (a, b), ROW(a, b), ROLLUP (ROW(ROW(1))), "rollup"(a);
+SELECT "interval", "INTERVAL" 'x', "trim"(a), sum(x) OVER ("rows" ROWS unbounded PRECEDING), sum(x) OVER (ORDER BY a ROWS BETWEEN (unbounded) PRECEDING AND current FOLLOWING) FROM t;
