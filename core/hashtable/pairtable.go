@@ -1,0 +1,239 @@
+package hashtable
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/rowkey"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+type pairSlot struct {
+	a, b uint64
+	id   uint32 // number + 1; 0 is an empty slot
+}
+
+// pairTable maps two words to numbers by open addressing with linear probing. With text, a second word that starts with
+// longMark stands for a text in the arena, and the first is its hash.
+type pairTable struct {
+	text  bool
+	keys  column[[2]uint64] // by number
+	count int
+	slots []pairSlot
+	shift uint
+
+	arena   []byte
+	spans   []textSpan // of the long texts
+	unused  []uint32   // entries of spans that may be given out again
+	garbage int        // bytes of the arena that nobody refers to
+}
+
+type textSpan struct {
+	at  uint64
+	len uint32
+}
+
+func newPairTable(text bool) *pairTable {
+	t := &pairTable{text: text}
+	t.rehash(1 << 8)
+	return t
+}
+
+func (t *pairTable) bytes() int64 {
+	return int64(16*cap(t.keys) + 24*cap(t.slots) + cap(t.arena) + 16*cap(t.spans) + 4*cap(t.unused))
+}
+
+func isLong(b uint64) bool { return b>>56 == 0xFF }
+
+// hash is of the content: a long text counts by its hash alone, since its second word is only a place.
+func (t *pairTable) hash(a, b uint64) uint64 {
+	if t.text && isLong(b) {
+		return hashWord(a)
+	}
+	hi, lo := bits.Mul64(hashWord(a)^b, tableMul)
+	return hi ^ lo
+}
+
+// stored returns the bytes of a long text.
+func (t *pairTable) stored(b uint64) []byte {
+	s := t.spans[uint32(b)]
+	return t.arena[s.at : s.at+uint64(s.len)]
+}
+
+// sameText reports whether a stored second word and a loaded one are the same long text; their hashes are known to be equal.
+func (t *pairTable) sameText(b, loaded uint64, k *packed) bool {
+	return t.text && isLong(b) && isLong(loaded) && bytes.Equal(t.stored(b), k.texts.row(int(loaded&(fromRow-1))))
+}
+
+func (t *pairTable) findOrAdd(k *packed, mask []byte, ids []uint32, take func() uint32) {
+	slots := t.slots
+	last := uint64(len(slots) - 1)
+	ids = ids[:len(k.pairs)]
+	for i := range k.pairs {
+		if !bit(mask, i) {
+			ids[i] = Absent
+			continue
+		}
+		a, b := k.pairs[i][0], k.pairs[i][1]
+		p := t.hash(a, b) >> t.shift
+		for {
+			s := &slots[p&last]
+			if s.id == 0 {
+				id := take()
+				if t.text && isLong(b) {
+					b = t.intern(k.texts.row(int(b & (fromRow - 1))))
+				}
+				s.a, s.b, s.id = a, b, id+1
+				ids[i] = id
+				t.keys.set(id, [2]uint64{a, b})
+				if t.count++; 8*t.count > 5*len(slots) {
+					t.rehash(2 * len(slots))
+					slots, last = t.slots, uint64(len(t.slots)-1)
+				}
+				break
+			}
+			if s.a == a && (s.b == b || t.sameText(s.b, b, k)) {
+				ids[i] = s.id - 1
+				break
+			}
+			p++
+		}
+	}
+}
+
+func (t *pairTable) find(k *packed, mask []byte, ids []uint32) {
+	slots := t.slots
+	last := uint64(len(slots) - 1)
+	ids = ids[:len(k.pairs)]
+	for i := range k.pairs {
+		if !bit(mask, i) {
+			ids[i] = Absent
+			continue
+		}
+		a, b := k.pairs[i][0], k.pairs[i][1]
+		p := t.hash(a, b) >> t.shift
+		for {
+			s := &slots[p&last]
+			if s.id == 0 || s.a == a && (s.b == b || t.sameText(s.b, b, k)) {
+				ids[i] = s.id - 1 // an empty slot gives Absent
+				break
+			}
+			p++
+		}
+	}
+}
+
+func (t *pairTable) rehash(size int) {
+	slots := make([]pairSlot, size)
+	shift, last := uint(64-bits.Len(uint(size-1))), uint64(size-1)
+	for i := range t.slots {
+		s := &t.slots[i]
+		if s.id == 0 {
+			continue
+		}
+		p := t.hash(s.a, s.b) >> shift
+		for slots[p&last].id != 0 {
+			p++
+		}
+		slots[p&last] = *s
+	}
+	t.slots, t.shift = slots, shift
+}
+
+// intern copies a long text into the arena and returns the second word that stands for it.
+func (t *pairTable) intern(s []byte) uint64 {
+	at := uint64(len(t.arena))
+	t.arena = append(t.arena, s...)
+	span := textSpan{at, uint32(len(s))}
+	if n := len(t.unused); n > 0 {
+		e := t.unused[n-1]
+		t.unused = t.unused[:n-1]
+		t.spans[e] = span
+		return longMark | uint64(e)
+	}
+	t.spans = append(t.spans, span)
+	return longMark | uint64(len(t.spans)-1)
+}
+
+func (t *pairTable) free(id uint32) {
+	t.count--
+	k := t.keys[id]
+	slots, last := t.slots, uint64(len(t.slots)-1)
+	p := t.hash(k[0], k[1]) >> t.shift & last
+	for slots[p].id != id+1 {
+		p = (p + 1) & last
+	}
+	for q := (p + 1) & last; slots[q].id != 0; q = (q + 1) & last {
+		if home := t.hash(slots[q].a, slots[q].b) >> t.shift & last; (q-home)&last >= (q-p)&last {
+			slots[p] = slots[q]
+			p = q
+		}
+	}
+	slots[p] = pairSlot{}
+	t.keys[id] = [2]uint64{}
+	if t.text && isLong(k[1]) {
+		e := uint32(k[1])
+		t.garbage += int(t.spans[e].len)
+		t.spans[e].len = 0
+		t.unused = append(t.unused, e)
+		if t.garbage > 1<<16 && 2*t.garbage > len(t.arena) {
+			t.compact()
+		}
+	}
+}
+
+// compact drops the bytes of freed texts.
+func (t *pairTable) compact() {
+	fresh := make([]byte, 0, len(t.arena)-t.garbage)
+	for i := range t.spans {
+		s := &t.spans[i]
+		at := uint64(len(fresh))
+		fresh = append(fresh, t.arena[s.at:s.at+uint64(s.len)]...)
+		s.at = at
+	}
+	t.arena, t.garbage = fresh, 0
+}
+
+// columns turns the keys of these numbers into key columns.
+func (t *pairTable) columns(ts []types.Type, lay layout, ids []uint32, valid []byte) []arrow.Array {
+	if lay == layPair {
+		pairs := make([][2]uint64, len(ids))
+		for i, id := range ids {
+			pairs[i] = t.keys.at(id)
+		}
+		return unpackPairs(ts, pairs, valid)
+	}
+	if lay == layRows {
+		buf := make([]byte, 0, 16*len(ids)) // short rows are unpacked here; it must not move
+		return rowkey.Decode(ts, nil, len(ids), func(i int) []byte {
+			k := t.keys.at(ids[i])
+			if isLong(k[1]) {
+				return t.stored(k[1])
+			}
+			buf = appendPair(buf, k)
+			return buf[len(buf)-int(k[1]>>56):]
+		})
+	}
+	offs := make([]int32, len(ids)+1)
+	var data []byte
+	for i, id := range ids {
+		if k := t.keys.at(id); isLong(k[1]) {
+			data = append(data, t.stored(k[1])...)
+		} else {
+			data = appendPair(data, k)
+		}
+		offs[i+1] = int32(len(data))
+	}
+	return []arrow.Array{kernels.NewBytes(ts[0].Arrow(), offs, data, valid)}
+}
+
+// appendPair appends a short text.
+func appendPair(dst []byte, k [2]uint64) []byte {
+	n := int(k[1] >> 56)
+	dst = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(dst, k[0]), k[1])
+	return dst[:len(dst)-16+n]
+}
