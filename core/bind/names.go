@@ -1,0 +1,312 @@
+package bind
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/riverbed/riverbed/core/sql"
+)
+
+// outputName is the name of a column without an alias: a column keeps its own, as its table spells it; anything else is
+// its text as DuckDB prints it.
+func (bl *block) outputName(x sql.Expr) string {
+	c, ok := x.(*sql.ColumnRef)
+	if !ok {
+		return displayName(x)
+	}
+	if h, used := bl.scope.lookup(c.Parts); used == len(c.Parts) {
+		return h.col.Name
+	}
+	return c.Parts.Last().Name
+}
+
+var plainIdent = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func quoted(name string) string {
+	if plainIdent.MatchString(name) {
+		return name
+	}
+	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+}
+
+func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+func displayAll(xs []sql.Expr) string {
+	parts := make([]string, len(xs))
+	for i, x := range xs {
+		parts[i] = displayName(x)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// maxName bounds the name of a column; a longer text helps nobody.
+const maxName = 1 << 16
+
+// displayName prints an expression as DuckDB does in column names: every operator in parentheses, functions in lower
+// case, names as written.
+func displayName(x sql.Expr) string {
+	s := display(x)
+	if len(s) > maxName {
+		return strings.ToValidUTF8(s[:maxName], "")
+	}
+	return s
+}
+
+func display(x sql.Expr) string {
+	switch x := x.(type) {
+	case *sql.Literal:
+		switch x.Kind {
+		case sql.LitNull:
+			return "NULL"
+		case sql.LitString:
+			return text(x.Text)
+		}
+		return x.Text
+	case *sql.TypedLiteral:
+		return "CAST(" + text(x.Text) + " AS " + typeText(x.Type) + ")"
+	case *sql.Interval:
+		if l, ok := x.Value.(*sql.Literal); ok && x.Unit == "" {
+			return "CAST(" + text(l.Text) + " AS INTERVAL)"
+		}
+		return "to_" + lower(x.Unit) + "s(CAST(trunc(CAST(" + display(x.Value) + " AS DOUBLE)) AS INTEGER))"
+	case *sql.ColumnRef:
+		parts := make([]string, len(x.Parts))
+		for i, p := range x.Parts {
+			parts[i] = quoted(p.Name)
+		}
+		return strings.Join(parts, ".")
+	case *sql.Unary:
+		if l, ok := x.X.(*sql.Literal); ok && x.Op == "-" && (l.Kind == sql.LitInt || l.Kind == sql.LitDecimal) {
+			return "-" + l.Text
+		}
+		return "(" + x.Op + "(" + display(x.X) + "))"
+	case *sql.Binary:
+		return displayBinary(x)
+	case *sql.Not:
+		return "(NOT " + display(x.X) + ")"
+	case *sql.Is:
+		not := ""
+		if x.Not {
+			not = "NOT "
+		}
+		if x.What == sql.IsNull {
+			return "(" + display(x.X) + " IS " + not + "NULL)"
+		}
+		return "(" + display(x.X) + " IS " + not + string(x.What) + ")"
+	case *sql.Match:
+		return displayMatch(x)
+	case *sql.Between:
+		return negated(x.Not, "("+display(x.X)+" BETWEEN "+display(x.Lo)+" AND "+display(x.Hi)+")")
+	case *sql.In:
+		switch {
+		case x.Query != nil:
+			return negated(x.Not, "("+display(x.X)+" = ANY("+sql.Print(x.Query)+"))")
+		case x.Set != nil:
+			return negated(x.Not, "("+display(x.X)+" IN "+display(x.Set)+")")
+		}
+		return negated(x.Not, "("+display(x.X)+" IN ("+displayAll(x.List)+"))")
+	case *sql.Exists:
+		return "EXISTS(" + sql.Print(x.Query) + ")"
+	case *sql.Subquery:
+		return "(" + sql.Print(x.Query) + ")"
+	case *sql.Quantified:
+		word := "ANY"
+		if x.All {
+			word = "ALL"
+		}
+		if x.Query == nil {
+			return "(" + display(x.X) + " " + string(x.Op) + " " + word + "(" + display(x.Set) + "))"
+		}
+		return "(" + display(x.X) + " " + string(x.Op) + " " + word + "(" + sql.Print(x.Query) + "))"
+	case *sql.Case:
+		return displayCase(x)
+	case *sql.Cast:
+		word := "CAST("
+		if x.Try {
+			word = "TRY_CAST("
+		}
+		return word + display(x.X) + " AS " + typeText(x.Type) + ")"
+	case *sql.Function:
+		return displayFunction(x)
+	case *sql.List:
+		return "list_value(" + displayAll(x.Items) + ")"
+	case *sql.Struct:
+		parts := make([]string, len(x.Fields))
+		for i, f := range x.Fields {
+			parts[i] = quoted(f.Name.Name) + " := " + display(f.Value)
+		}
+		return "struct_pack(" + strings.Join(parts, ", ") + ")"
+	case *sql.Row:
+		return `"row"(` + displayAll(x.Items) + ")"
+	case *sql.Subscript:
+		return display(x.X) + "[" + display(x.Index) + "]"
+	case *sql.Field:
+		return "(" + display(x.X) + ")." + quoted(x.Name.Name)
+	case *sql.Star:
+		return "*"
+	}
+	return sql.Print(x)
+}
+
+func negated(not bool, s string) string {
+	if not {
+		return "(NOT " + s + ")"
+	}
+	return s
+}
+
+// displayBinary prints a spine from the left, in a loop. A chain of one logical operator has one pair of parentheses.
+func displayBinary(x *sql.Binary) string {
+	var spine []*sql.Binary
+	var first sql.Expr = x
+	for {
+		b, ok := first.(*sql.Binary)
+		if !ok {
+			break
+		}
+		spine = append(spine, b)
+		first = b.Left
+	}
+	logical := func(op sql.Op) bool { return op == sql.OpAnd || op == sql.OpOr }
+	opens := 0 // parentheses to write before the first operand
+	var b strings.Builder
+	b.WriteString(display(first))
+	for i := len(spine) - 1; i >= 0; i-- {
+		op := spine[i].Op
+		b.WriteString(" " + string(op) + " " + display(spine[i].Right))
+		if i > 0 && logical(op) && spine[i-1].Op == op {
+			continue
+		}
+		b.WriteString(")")
+		opens++
+	}
+	return strings.Repeat("(", opens) + b.String()
+}
+
+func displayMatch(x *sql.Match) string {
+	op := map[sql.LikeKind]string{sql.Like: "~~", sql.ILike: "~~*", sql.Glob: "~~~"}[x.Kind]
+	switch {
+	case x.Kind == sql.Similar:
+		return negated(x.Not, "regexp_full_match("+display(x.X)+", "+display(x.Pattern)+")")
+	case x.Escape != nil:
+		not := map[bool]string{true: "not_", false: ""}[x.Not]
+		return not + lower(string(x.Kind)) + "_escape(" + display(x.X) + ", " + display(x.Pattern) + ", " + display(x.Escape) + ")"
+	case x.Not:
+		op = "!" + op
+	}
+	return "(" + display(x.X) + " " + op + " " + display(x.Pattern) + ")"
+}
+
+func displayCase(x *sql.Case) string {
+	var b strings.Builder
+	b.WriteString("CASE ")
+	for _, w := range x.Whens {
+		cond := display(w.Cond)
+		if x.Operand != nil {
+			cond = "(" + display(x.Operand) + " = " + cond + ")"
+		}
+		b.WriteString(" WHEN (" + cond + ") THEN (" + display(w.Then) + ")")
+	}
+	b.WriteString(" ELSE ")
+	if x.Else != nil {
+		b.WriteString(display(x.Else))
+	} else {
+		b.WriteString("NULL")
+	}
+	return b.String() + " END"
+}
+
+// quotedFunctions are names that DuckDB's printer quotes because its grammar has them as keywords.
+var quotedFunctions = map[string]bool{"substring": true, "position": true, "trim": true, "overlay": true, "row": true, "extract": true}
+
+func displayFunction(x *sql.Function) string {
+	name := lower(x.Name.Last().Name)
+	switch {
+	case name == "count" && (len(x.Args) == 0 || len(x.Args) == 1 && isStar(x.Args[0].Value)):
+		return "count_star()" + displayTail(x)
+	case name == "coalesce" || name == "grouping":
+		name = strings.ToUpper(name)
+	case len(x.Args) == 0 && strings.HasPrefix(name, "current_"):
+		return name
+	case quotedFunctions[name]:
+		name = `"` + name + `"`
+	default:
+		name = quoted(name)
+	}
+	parts := make([]string, len(x.Args))
+	for i, a := range x.Args {
+		parts[i] = display(a.Value)
+		if !a.Name.IsZero() {
+			parts[i] = quoted(a.Name.Name) + " := " + parts[i]
+		}
+	}
+	s := name + "("
+	if x.Distinct {
+		s += "DISTINCT "
+	}
+	s += strings.Join(parts, ", ")
+	if len(x.OrderBy) > 0 {
+		s += " " + displayOrder(x.OrderBy)
+	}
+	return s + ")" + displayTail(x)
+}
+
+// displayTail prints FILTER and OVER.
+func displayTail(x *sql.Function) string {
+	s := ""
+	if x.Filter != nil {
+		s = " FILTER (WHERE " + display(x.Filter) + ")"
+	}
+	if x.Over == nil {
+		return s
+	}
+	var over []string
+	if !x.Over.Base.IsZero() {
+		over = append(over, quoted(x.Over.Base.Name))
+	}
+	if len(x.Over.PartitionBy) > 0 {
+		over = append(over, "PARTITION BY "+displayAll(x.Over.PartitionBy))
+	}
+	if len(x.Over.OrderBy) > 0 {
+		over = append(over, displayOrder(x.Over.OrderBy))
+	}
+	if f := x.Over.Frame; f != nil {
+		bound := func(b sql.Bound) string {
+			if b.Offset == nil {
+				return string(b.Kind)
+			}
+			return display(b.Offset) + " " + string(b.Kind)
+		}
+		over = append(over, string(f.Mode)+" BETWEEN "+bound(f.Start)+" AND "+bound(f.End))
+	}
+	return s + " OVER (" + strings.Join(over, " ") + ")"
+}
+
+func displayOrder(order []sql.OrderItem) string {
+	parts := make([]string, len(order))
+	for i, o := range order {
+		if o.All {
+			parts[i] = "ALL"
+		} else {
+			parts[i] = display(o.Expr)
+		}
+		if o.Desc {
+			parts[i] += " DESC"
+		}
+		switch o.Nulls {
+		case sql.NullsFirst:
+			parts[i] += " NULLS FIRST"
+		case sql.NullsLast:
+			parts[i] += " NULLS LAST"
+		}
+	}
+	return "ORDER BY " + strings.Join(parts, ", ")
+}
+
+// typeText prints a type as DuckDB does; a name that it does not know stays as written.
+func typeText(t *sql.TypeName) string {
+	if known, err := Type(t); err == nil {
+		return strings.ReplaceAll(known.String(), ",", ", ")
+	}
+	return t.Name
+}
