@@ -56,27 +56,14 @@ func pinBuffer(b *memory.Buffer) *memory.Buffer {
 	if owner := imports.ownerOf(data); owner != nil {
 		owner.retain()
 		p.owner = owner
-	} else if !p.tryPin(&data[0]) {
-		data = append(make([]byte, 0, len(data)), data...)
+	} else {
+		// AIDEV-NOTE: Pin ignores memory that is not Go's, and nothing would keep it alive. The engine has none but
+		// what was imported: an operator that maps files or allocates in C has to register an owner.
 		p.pinner.Pin(&data[0])
 	}
 	pinned.bytes.Add(p.size)
 	pinned.buffers.Add(1)
 	return memory.NewBufferWithAllocator(data, p)
-}
-
-// tryPin reports false for memory that is not Go's and that we did not import: nobody here knows how long it lives,
-// so the caller copies it.
-//
-// AIDEV-NOTE: Pin panics on a foreign pointer, before it has changed anything.
-func (p *pin) tryPin(at *byte) (ok bool) {
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
-	p.pinner.Pin(at)
-	return true
 }
 
 // pinData rebuilds d over pinned buffers. The caller releases the result.

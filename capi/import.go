@@ -206,11 +206,15 @@ func newRelation(schema *arrow.Schema, foreign []arrow.RecordBatch) (*relation, 
 	return rel, nil
 }
 
+func rangeOf(data []byte, o *importOwner) importRange {
+	from := uintptr(unsafe.Pointer(&data[0]))
+	return importRange{from: from, to: from + uintptr(len(data)), owner: o}
+}
+
 func appendRanges(to []importRange, d arrow.ArrayData, o *importOwner) []importRange {
 	for _, b := range d.Buffers() {
 		if b != nil && b.Len() > 0 {
-			from := uintptr(unsafe.Pointer(&b.Bytes()[0]))
-			to = append(to, importRange{from: from, to: from + uintptr(b.Len()), owner: o})
+			to = append(to, rangeOf(b.Bytes(), o))
 		}
 	}
 	for _, c := range d.Children() {

@@ -36,7 +36,9 @@ def allowed(path: pathlib.Path) -> list[str]:
 
 def main() -> int:
     patterns = allowed(pathlib.Path("tests/skips.txt"))
-    unknown = [(n, r) for n, r in skipped(pathlib.Path("build/skips")) if not any(fnmatch.fnmatch(n, p) for p in patterns)]
+    unknown = [
+        (n, r) for n, r in skipped(pathlib.Path("build/skips")) if not any(fnmatch.fnmatch(n, p) for p in patterns)
+    ]
     for name, reason in unknown:
         print(f"skipped, and tests/skips.txt does not say why it may be: {name} ({reason})", file=sys.stderr)
     return 1 if unknown else 0

@@ -2,7 +2,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-_T = TypeVar("T")
+_T = TypeVar("_T")
 
 ABSENT: Final[int]
 
