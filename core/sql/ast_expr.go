@@ -124,6 +124,8 @@ const (
 	OpShiftRight  Op = ">>"
 	OpMatch       Op = "~"  // regular expression, whole string
 	OpNotMatch    Op = "!~" //
+	OpIMatch      Op = "~*" // the same without case
+	OpNotIMatch   Op = "!~*"
 	OpArrow       Op = "->" // JSON value
 	OpArrowText   Op = "->>"
 	OpContains    Op = "@>"
@@ -215,7 +217,7 @@ type Subquery struct {
 	Array bool
 }
 
-// Quantified is x op ANY (…) or x op ALL (…) over a query or a list value.
+// Quantified is x op ANY (…) or x op ALL (…) over a query or a list value; op compares or matches.
 type Quantified struct {
 	At
 	X     Expr

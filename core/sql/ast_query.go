@@ -214,7 +214,7 @@ const (
 type Join struct {
 	At
 	Kind        JoinKind
-	AsOf        bool // ASOF JOIN: INNER, LEFT, RIGHT or FULL
+	AsOf        bool // ASOF JOIN, of any kind but CROSS
 	Natural     bool
 	Left, Right TableRef
 	On          Expr    // or

@@ -15,8 +15,8 @@ import (
 // characters as there are", so that `a=-1` and `x*-y` need no spaces.
 var symbols = [][]string{
 	{"!~~*"},
-	{"->>", "~~*", "~~~", "!~~"},
-	{"::", ":=", "=>", "->", "||", "**", "//", "==", "<>", "!=", "<=", ">=", "<<", ">>", "~~", "!~", "&&", "^@", "@>", "<@"},
+	{"->>", "~~*", "~~~", "!~~", "!~*"},
+	{"::", ":=", "=>", "->", "||", "**", "//", "==", "<>", "!=", "<=", ">=", "<<", ">>", "~~", "~*", "!~", "&&", "^@", "@>", "<@"},
 	{"+", "-", "*", "/", "%", "^", "=", "<", ">", "~", "&", "|", "@", "(", ")", "[", "]", "{", "}", ",", ";", ".", ":", "?", "$"},
 }
 
@@ -71,9 +71,7 @@ func (l *lexer) pos(off int) errs.Pos {
 }
 
 // AIDEV-NOTE: the lexer and the parser leave by panicking with an *errs.Error; guard in parser.go turns it into a result.
-func (l *lexer) fail(pos errs.Pos, format string, args ...any) *errs.Error {
-	panic(errs.E(errs.Schema, "parse", pos, format, args...))
-}
+func (l *lexer) fail(pos errs.Pos, format string, args ...any) { l.failHint(pos, "", format, args...) }
 
 func (l *lexer) failHint(pos errs.Pos, hint, format string, args ...any) {
 	panic(errs.E(errs.Schema, "parse", pos, format, args...).WithHint("%s", hint))

@@ -42,6 +42,11 @@ func (p *parser) call(name Name) *Function {
 	} else {
 		p.accept("ALL")
 	}
+	if p.at("ORDER") { // rank(ORDER BY x)
+		f.OrderBy = p.orderBy()
+		p.expect(")")
+		return f
+	}
 	if first := p.standardForm(f); first != nil {
 		f.Args = []Arg{{Value: first}}
 	} else if len(f.Args) == 0 {
@@ -294,7 +299,7 @@ func (p *parser) orderBy() []OrderItem {
 	var items []OrderItem
 	p.list(func() {
 		o := OrderItem{At: p.here()}
-		if p.accept("ALL") {
+		if p.accept("ALL") || p.accept("*") {
 			o.All = true
 		} else {
 			o.Expr = p.expr()

@@ -102,7 +102,7 @@ func (p *parser) element(r *Relation) {
 		p.failUnsupported(at.Pos, "a foreign key")
 	}
 	c := ColumnDef{At: at, Name: p.name("a column name")}
-	if t := p.peek(); t.kind == tokQuoted || t.kind == tokWord && !reserved[t.key] && t.key != "GENERATED" {
+	if t := p.peek(); t.kind == tokQuoted || t.kind == tokWord && !reserved[t.key] && t.key != "GENERATED" || p.at("UNION", "(") {
 		c.Type = p.typeName()
 	}
 	for p.columnConstraint(&c) {

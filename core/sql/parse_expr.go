@@ -29,7 +29,7 @@ var infixes = map[string]infix{
 	"=": {OpEq, precCompare}, "==": {OpEq, precCompare}, "<>": {OpNe, precCompare}, "!=": {OpNe, precCompare},
 	"<": {OpLt, precCompare}, "<=": {OpLe, precCompare}, ">": {OpGt, precCompare}, ">=": {OpGe, precCompare},
 	"||": {OpConcat, precOp}, "&": {OpBitAnd, precOp}, "|": {OpBitOr, precOp}, "<<": {OpShiftLeft, precOp},
-	">>": {OpShiftRight, precOp}, "~": {OpMatch, precOp}, "!~": {OpNotMatch, precOp}, "->>": {OpArrowText, precOp},
+	">>": {OpShiftRight, precOp}, "~": {OpMatch, precOp}, "!~": {OpNotMatch, precOp}, "~*": {OpIMatch, precOp}, "!~*": {OpNotIMatch, precOp}, "->>": {OpArrowText, precOp},
 	"@>": {OpContains, precOp}, "<@": {OpContained, precOp}, "&&": {OpOverlaps, precOp}, "^@": {OpStartsWith, precOp},
 	"+": {OpAdd, precAdd}, "-": {OpSub, precAdd},
 	"*": {OpMul, precMul}, "/": {OpDiv, precMul}, "//": {OpIntDiv, precMul}, "%": {OpMod, precMul},
@@ -85,7 +85,7 @@ func (p *parser) climbFrom(left Expr, min int) Expr {
 }
 
 func (p *parser) infix(left Expr, in infix, at At) Expr {
-	if in.prec == precCompare && (p.atAny("ANY", "SOME", "ALL")) && p.ahead(1).key == "(" {
+	if (in.prec == precCompare || in.prec == precOp) && p.atAny("ANY", "SOME", "ALL") && p.ahead(1).key == "(" {
 		q := &Quantified{At: at, X: left, Op: in.op, All: p.next().key == "ALL"}
 		p.expect("(")
 		if p.queryAhead() {
@@ -174,11 +174,7 @@ func (p *parser) in(left Expr, not bool, at At) Expr {
 		in.Query = p.parenQuery()
 		return in
 	}
-	p.parenList(func() {
-		if !p.at(")") || len(in.List) == 0 { // one trailing comma is fine
-			in.List = append(in.List, p.expr())
-		}
-	})
+	p.parenList(func() { in.List = append(in.List, p.expr()) })
 	return in
 }
 

@@ -322,11 +322,10 @@ func (p *parser) intervalOrString() *Interval {
 // star reads the modifiers of * after it.
 func (p *parser) star(at At, qualifier Name) Expr {
 	s := &Star{At: at, Qualifier: qualifier}
-	if p.accept("EXCLUDE") {
+	if p.accept("EXCLUDE") || p.exceptColumns() && p.accept("EXCEPT") {
 		p.oneOrParens(func() { s.Exclude = append(s.Exclude, p.qualified("a column name")) })
 	}
-	if p.at("REPLACE") && p.ahead(1).key == "(" {
-		p.next()
+	if p.accept("REPLACE") {
 		p.oneOrParens(func() {
 			e := p.expr()
 			p.expect("AS")
@@ -341,6 +340,18 @@ func (p *parser) star(at At, qualifier Name) Expr {
 		})
 	}
 	return s
+}
+
+// exceptColumns reports whether EXCEPT after a star leaves out columns, and is not the set operation.
+func (p *parser) exceptColumns() bool {
+	if !p.at("EXCEPT") {
+		return false
+	}
+	if p.ahead(1).key == "(" {
+		return p.ahead(2).key != "(" && !p.queryAt(2)
+	}
+	t := p.ahead(1)
+	return t.kind == tokQuoted || t.kind == tokWord && !reserved[t.key] && t.key != "BY" && !p.queryAt(1)
 }
 
 // oneOrParens reads one item, or several in parentheses.

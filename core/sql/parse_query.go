@@ -69,6 +69,9 @@ func (p *parser) with() *With {
 		if p.at("(") {
 			c.Columns = p.names("a column name")
 		}
+		if p.at("USING") {
+			p.failUnsupported(p.peek().pos, "USING KEY")
+		}
 		p.expect("AS")
 		switch {
 		case p.accept("MATERIALIZED"):
@@ -126,18 +129,23 @@ func (p *parser) term() Body {
 		defer p.leave()
 		return bare(p.parenQuery())
 	case p.accept("VALUES"):
-		v := &Values{At: at}
-		p.list(func() {
-			var row []Expr
-			p.parenList(func() { row = append(row, p.exprOrDefault()) })
-			v.Rows = append(v.Rows, row)
-		})
-		return v
+		return p.values(at)
 	case p.accept("TABLE"):
 		return everything(at, &Table{At: p.here(), Name: p.qualified("a table name")})
 	}
 	p.failExpected("SELECT, FROM, VALUES or WITH")
 	return nil
+}
+
+// values reads rows in parentheses, after VALUES; a comma may stand after the last.
+func (p *parser) values(at At) *Values {
+	v := &Values{At: at}
+	for len(v.Rows) == 0 || p.accept(",") && p.at("(") {
+		var row []Expr
+		p.parenList(func() { row = append(row, p.exprOrDefault()) })
+		v.Rows = append(v.Rows, row)
+	}
+	return v
 }
 
 // everything is SELECT * FROM t.
@@ -236,7 +244,7 @@ func (p *parser) selectItem() SelectItem {
 func (p *parser) groupBy() *GroupBy {
 	g := &GroupBy{At: p.here()}
 	p.expect("GROUP", "BY")
-	if p.accept("ALL") {
+	if p.accept("ALL") || p.accept("*") {
 		g.All = true
 		return g
 	}

@@ -35,6 +35,9 @@ func (p *parser) join(left TableRef) TableRef {
 	switch t := p.peek(); t.key {
 	case "LEFT", "RIGHT", "FULL":
 		j.Kind = JoinKind(p.next().key)
+		if j.Kind == LeftJoin && p.atAny("SEMI", "ANTI") { // LEFT SEMI JOIN is SEMI JOIN
+			j.Kind = JoinKind(p.next().key)
+		}
 		p.accept("OUTER")
 	case "INNER", "CROSS", "SEMI", "ANTI":
 		j.Kind = JoinKind(p.next().key)
@@ -47,11 +50,8 @@ func (p *parser) join(left TableRef) TableRef {
 	}
 	p.expect("JOIN")
 	unconditional := j.Natural || j.Kind == CrossJoin
-	if j.AsOf && (j.Natural || j.Kind == CrossJoin || j.Kind == SemiJoin || j.Kind == AntiJoin) {
-		p.fail(j.Pos, "an ASOF join is INNER, LEFT, RIGHT or FULL, with ON or USING")
-	}
-	if j.Natural && j.Kind == CrossJoin {
-		p.fail(j.Pos, "a NATURAL join is not CROSS")
+	if unconditional && j.AsOf || j.Natural && j.Kind == CrossJoin {
+		p.fail(j.Pos, "NATURAL, ASOF and CROSS exclude one another")
 	}
 	j.Right = p.operand()
 	if lateral {

@@ -11,7 +11,12 @@ func (p *parser) typeName() *TypeName {
 	defer p.leave()
 	at := p.here()
 	quoted := p.peek().kind == tokQuoted
-	name := p.name("a type").Name
+	var name string
+	if p.at("UNION", "(") {
+		name = p.next().text
+	} else {
+		name = p.name("a type").Name
+	}
 	if quoted || !plainWord(name) { // no built-in type: keep it as written
 		return p.dims(&TypeName{At: at, Name: name})
 	}

@@ -232,10 +232,13 @@ func (p *parser) names(what string) []Ident {
 	return list
 }
 
-// parenList reads ( item, item ), at least one.
+// parenList reads ( item, item ), at least one; a comma may stand after the last.
 func (p *parser) parenList(item func()) {
 	p.expect("(")
-	p.list(item)
+	item()
+	for p.accept(",") && !p.at(")") {
+		item()
+	}
 	p.expect(")")
 }
 

@@ -91,7 +91,8 @@ func (w *printer) tableAlias(a Alias) {
 
 // typeName writes a type; words that a parser would take for something else are quoted.
 func (w *printer) typeName(t *TypeName) {
-	if plainWord(t.Name) && t.Name == strings.ToUpper(t.Name) && !reserved[t.Name] && !functionOnly[t.Name] {
+	plain := plainWord(t.Name) && t.Name == strings.ToUpper(t.Name) && !reserved[t.Name] && !functionOnly[t.Name]
+	if plain || t.Name == "UNION" && t.Fields != nil {
 		w.put(t.Name)
 	} else {
 		w.put(quoteName(t.Name))

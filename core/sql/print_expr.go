@@ -16,7 +16,7 @@ func precOf(e Expr) int {
 		}
 		return infixes[string(e.Op)].prec
 	case *Quantified:
-		return precCompare
+		return infixes[string(e.Op)].prec
 	case *Not:
 		return precNot
 	case *Is:
@@ -286,7 +286,7 @@ func (w *printer) in(in *In) {
 }
 
 func (w *printer) quantified(q *Quantified) {
-	w.expr(q.X, precCompare+1)
+	w.expr(q.X, leftMin(precOf(q)))
 	w.put(" ", string(q.Op), " ")
 	if q.All {
 		w.put("ALL ")

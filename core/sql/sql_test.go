@@ -141,7 +141,7 @@ var errorCases = []struct {
 	{"SELECT $0", "parameters are numbered from $1", 1, 8, ""},
 	{"SELECT a::DECIMAL(99999999999)", "the number 99999999999 is too large here", 1, 19, ""},
 	{"SELECT * FROM a JOIN b WHERE a.x = b.x", "expected ON or USING, found 'WHERE'", 1, 24, ""},
-	{"SELECT * FROM a ASOF CROSS JOIN b", "an ASOF join is INNER, LEFT, RIGHT or FULL, with ON or USING", 1, 17, ""},
+	{"SELECT * FROM a ASOF CROSS JOIN b", "NATURAL, ASOF and CROSS exclude one another", 1, 17, ""},
 	{"SELECT * FROM a POSITIONAL JOIN b", "a positional join is not supported yet", 1, 17, ""},
 	{"SELECT * FROM t PIVOT (x)", "PIVOT is not supported yet", 1, 17, ""},
 	{"SELECT * FROM t USING SAMPLE 10", "sampling is not supported yet", 1, 17, ""},

@@ -180,3 +180,9 @@ BEGIN; BEGIN TRANSACTION; COMMIT; ROLLBACK;
 SELECT f(g(x) IGNORE NULLS), position((a IN b)), overlay(a PLACING b FROM x -> y), f(a := x -> y), (a -> b).f(c), x IN 2.5.f, x IN 1e3[:INTERVAL '1 day':[]];
 SELECT 1 GROUP BY (a, b), ROW(a, b), ROLLUP (ROW(ROW(1))), "rollup"(a);
 SELECT "interval", "INTERVAL" 'x', "trim"(a), sum(x) OVER ("rows" ROWS unbounded PRECEDING), sum(x) OVER (ORDER BY a ROWS BETWEEN (unbounded) PRECEDING AND current FOLLOWING) FROM t;
+
+-- name: leniences
+SELECT * EXCEPT a, t.* EXCEPT (b, c,), * REPLACE a + 1 AS a FROM t EXCEPT SELECT 1 EXCEPT (SELECT 2);
+SELECT a FROM t GROUP BY * ORDER BY * DESC;
+SELECT rank(ORDER BY a) OVER w, a ~ ANY (['x']), a ~* 'b', a !~* ALL (SELECT 'c'), (a, b) FROM (VALUES (1,), (2), ) v LEFT SEMI JOIN b USING (x,) ASOF ANTI JOIN c ON c.t > b.t;
+CREATE TABLE t (a UNION(x INT, y TEXT), b INT,);
