@@ -1,0 +1,194 @@
+// Package window cuts event time into windows: pure functions from timestamps to window edges, shared by both modes.
+//
+// Invariant: windows are half open, [start, end), and aligned to 1970-01-01 00:00 UTC, before and after it alike; months
+// are calendar months counted from January 1970. Times are microseconds.
+package window
+
+import (
+	"math"
+	"time"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+const (
+	dayMicros = 86400 * int64(time.Second/time.Microsecond)
+	// limit keeps edges within what a TIMESTAMP can hold, with room to add a size.
+	limit = math.MaxInt64 / 2
+)
+
+// Span is a window size or slide: either months or microseconds, positive.
+type Span struct {
+	Months int64
+	Micros int64
+}
+
+// SpanOf reads an interval. Months do not mix with days and time: their length in microseconds varies.
+func SpanOf(v types.IntervalValue) (Span, error) {
+	s := Span{int64(v.Months), int64(v.Days)*dayMicros + v.Micros}
+	if s.Months < 0 || s.Micros < 0 || s == (Span{}) {
+		return s, errs.New(errs.Schema, "plan", "a window size must be positive")
+	}
+	if s.Months > 0 && s.Micros > 0 {
+		return s, errs.New(errs.Schema, "plan", "a window size mixes months with days or time")
+	}
+	return s, nil
+}
+
+// floorDiv rounds towards −∞, so that windows before 1970 are aligned like those after.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// Floor is the latest multiple of s, counted from 1970, that is not after t.
+func (s Span) Floor(t int64) int64 {
+	if s.Months == 0 {
+		return floorDiv(t, s.Micros) * s.Micros
+	}
+	return monthStart(floorDiv(monthOf(t), s.Months) * s.Months)
+}
+
+// Add moves t, which is a multiple of a span, n spans on.
+func (s Span) Add(t, n int64) int64 {
+	if s.Months == 0 {
+		return t + n*s.Micros
+	}
+	return monthStart(monthOf(t) + n*s.Months)
+}
+
+func monthOf(t int64) int64 {
+	u := time.UnixMicro(t).UTC()
+	return int64(u.Year()-1970)*12 + int64(u.Month()) - 1
+}
+
+func monthStart(m int64) int64 {
+	return time.Date(1970+int(floorDiv(m, 12)), time.Month(m-floorDiv(m, 12)*12+1), 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+}
+
+// Cut assigns rows to windows. The zero Cut is not valid; see Tumble, Hop and Cumulate.
+type Cut struct {
+	size, slide Span
+	cumulate    bool
+}
+
+// Tumble cuts time into windows of one size that follow each other.
+func Tumble(size Span) Cut { return Cut{size: size, slide: size} }
+
+// Hop cuts time into windows of a size, one starting every slide; size need not be a multiple of slide.
+func Hop(slide, size Span) (Cut, error) {
+	if (slide.Months > 0) != (size.Months > 0) {
+		return Cut{}, errs.New(errs.Schema, "plan", "the slide and the size of HOP must both be months, or both not")
+	}
+	return Cut{size: size, slide: slide}, nil
+}
+
+// Cumulate gives windows that start every size and end at each step within it.
+func Cumulate(step, size Span) (Cut, error) {
+	if (step.Months > 0) != (size.Months > 0) || step.Months == 0 && size.Micros%step.Micros != 0 || step.Months > 0 && size.Months%step.Months != 0 {
+		return Cut{}, errs.New(errs.Schema, "plan", "the size of CUMULATE must be a multiple of its step")
+	}
+	return Cut{size: size, slide: step, cumulate: true}, nil
+}
+
+// Tumbling reports whether each row lies in exactly one window.
+func (c Cut) Tumbling() bool { return !c.cumulate && c.size == c.slide }
+
+// Windows appends, for the time of each row, its windows in rising order: the row's number, start and end. valid nil means
+// that all times are known; a row whose time is NULL gets one window with NULL edges, marked by start > end.
+func (c Cut) Windows(times []int64, valid func(i int) bool, rows []int32, starts, ends []int64) ([]int32, []int64, []int64, error) {
+	var first Span
+	if c.Tumbling() {
+		first = c.size
+	}
+	for i, t := range times {
+		if valid != nil && !valid(i) {
+			rows, starts, ends = append(rows, int32(i)), append(starts, NullStart), append(ends, NullEnd)
+			continue
+		}
+		if t > limit || t < -limit {
+			return nil, nil, nil, errs.New(errs.Data, "assign windows", "the time %s lies outside what windows can hold", time.UnixMicro(t).UTC())
+		}
+		switch {
+		case first != (Span{}):
+			s := first.Floor(t)
+			rows, starts, ends = append(rows, int32(i)), append(starts, s), append(ends, first.Add(s, 1))
+		case c.cumulate:
+			s := c.size.Floor(t)
+			end := c.size.Add(s, 1)
+			for e := c.slide.Add(c.slide.Floor(t), 1); e <= end; e = c.slide.Add(e, 1) {
+				rows, starts, ends = append(rows, int32(i)), append(starts, s), append(ends, e)
+			}
+		default:
+			from := len(rows)
+			for s := c.slide.Floor(t); ; s = c.slide.Add(s, -1) {
+				e := c.endOf(s)
+				if e <= t {
+					break
+				}
+				rows, starts, ends = append(rows, int32(i)), append(starts, s), append(ends, e)
+			}
+			reverse(starts[from:])
+			reverse(ends[from:])
+		}
+	}
+	return rows, starts, ends, nil
+}
+
+// NullStart and NullEnd mark the window of a row without a time.
+const (
+	NullStart = int64(math.MaxInt64)
+	NullEnd   = int64(math.MinInt64)
+)
+
+// endOf is the end of the window that starts at s.
+func (c Cut) endOf(s int64) int64 {
+	if c.size.Months > 0 {
+		return monthStart(monthOf(s) + c.size.Months)
+	}
+	return s + c.size.Micros
+}
+
+func reverse(v []int64) {
+	for i, j := 0, len(v)-1; i < j; i, j = i+1, j-1 {
+		v[i], v[j] = v[j], v[i]
+	}
+}
+
+// Slice is the width of the pieces from which a HOP's windows can be put together: every window edge is a piece's edge.
+// It is the greatest common divisor of size and slide.
+func (c Cut) Slice() Span {
+	if c.size.Months > 0 {
+		return Span{Months: gcd(c.size.Months, c.slide.Months)}
+	}
+	return Span{Micros: gcd(c.size.Micros, c.slide.Micros)}
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Micros converts a time of a type to microseconds since 1970.
+func Micros(t types.Type) func(v int64) (int64, bool) {
+	scale := func(f int64) func(int64) (int64, bool) {
+		return func(v int64) (int64, bool) { return v * f, v <= math.MaxInt64/f && v >= math.MinInt64/f }
+	}
+	switch t.Kind {
+	case types.Date:
+		return scale(dayMicros)
+	case types.TimestampS:
+		return scale(1e6)
+	case types.TimestampMS:
+		return scale(1e3)
+	case types.TimestampNS:
+		return func(v int64) (int64, bool) { return floorDiv(v, 1000), true }
+	}
+	return scale(1)
+}
