@@ -49,14 +49,17 @@ func (t *pairTable) bytes() int64 {
 
 func isLong(b uint64) bool { return b>>56 == 0xFF }
 
-// hash is of the content: a long text counts by its hash alone, since its second word is only a place.
-func (t *pairTable) hash(a, b uint64) uint64 {
-	if t.text && isLong(b) {
-		return hashWord(a)
+// pairHash is of the content: a long text counts by its hash alone, since its second word is only a place.
+func pairHash(a, b uint64, text bool) uint64 {
+	hi, lo := bits.Mul64(a^tableSeed, tableMul)
+	if text && b >= longMark {
+		return hi ^ lo
 	}
-	hi, lo := bits.Mul64(hashWord(a)^b, tableMul)
+	hi, lo = bits.Mul64(hi^lo^b, tableMul)
 	return hi ^ lo
 }
+
+func (t *pairTable) hash(a, b uint64) uint64 { return pairHash(a, b, t.text) }
 
 // stored returns the bytes of a long text.
 func (t *pairTable) stored(b uint64) []byte {
@@ -69,62 +72,62 @@ func (t *pairTable) sameText(b, loaded uint64, k *packed) bool {
 	return t.text && isLong(b) && isLong(loaded) && bytes.Equal(t.stored(b), k.texts.row(int(loaded&(fromRow-1))))
 }
 
+// findOrAdd looks all rows up first, as wordTable.addHashed does.
 func (t *pairTable) findOrAdd(k *packed, mask []byte, ids []uint32, take func() uint32) {
-	slots := t.slots
-	last := uint64(len(slots) - 1)
-	ids = ids[:len(k.pairs)]
-	for i := range k.pairs {
-		if !bit(mask, i) {
-			ids[i] = Absent
-			continue
+	t.find(k, mask, ids)
+	for i, id := range ids[:len(k.pairs)] {
+		if id == Absent && bit(mask, i) {
+			ids[i] = t.add(k, i, take)
 		}
-		a, b := k.pairs[i][0], k.pairs[i][1]
-		p := t.hash(a, b) >> t.shift
+	}
+}
+
+// add returns the number of row i's key, which is new or was added by an earlier row of the batch.
+func (t *pairTable) add(k *packed, i int, take func() uint32) uint32 {
+	a, b := k.pairs[i][0], k.pairs[i][1]
+	last := uint64(len(t.slots) - 1)
+	for p := t.hash(a, b) >> t.shift; ; p++ {
+		s := &t.slots[p&last]
+		if s.id == 0 {
+			id := take()
+			if t.text && isLong(b) {
+				b = t.intern(k.texts.row(int(b & (fromRow - 1))))
+			}
+			s.a, s.b, s.id = a, b, id+1
+			t.keys.set(id, [2]uint64{a, b})
+			if t.count++; 8*t.count > 5*len(t.slots) {
+				t.rehash(2 * len(t.slots))
+			}
+			return id
+		}
+		if s.a == a && (s.b == b || t.sameText(s.b, b, k)) {
+			return s.id - 1
+		}
+	}
+}
+
+func (t *pairTable) find(k *packed, mask []byte, ids []uint32) {
+	slots, shift, text := t.slots, t.shift, t.text
+	last := uint64(len(slots) - 1)
+	pairs := k.pairs
+	ids = ids[:len(pairs)]
+	for i := range pairs {
+		a, b := pairs[i][0], pairs[i][1]
+		p := pairHash(a, b, text) >> shift
 		for {
 			s := &slots[p&last]
-			if s.id == 0 {
-				id := take()
-				if t.text && isLong(b) {
-					b = t.intern(k.texts.row(int(b & (fromRow - 1))))
-				}
-				s.a, s.b, s.id = a, b, id+1
-				ids[i] = id
-				t.keys.set(id, [2]uint64{a, b})
-				if t.count++; 8*t.count > 5*len(slots) {
-					t.rehash(2 * len(slots))
-					slots, last = t.slots, uint64(len(t.slots)-1)
-				}
+			if s.a == a && s.b == b || s.id == 0 {
+				ids[i] = s.id - 1 // an empty slot gives Absent
 				break
 			}
-			if s.a == a && (s.b == b || t.sameText(s.b, b, k)) {
+			if s.a == a && t.sameText(s.b, b, k) {
 				ids[i] = s.id - 1
 				break
 			}
 			p++
 		}
 	}
-}
-
-func (t *pairTable) find(k *packed, mask []byte, ids []uint32) {
-	slots := t.slots
-	last := uint64(len(slots) - 1)
-	ids = ids[:len(k.pairs)]
-	for i := range k.pairs {
-		if !bit(mask, i) {
-			ids[i] = Absent
-			continue
-		}
-		a, b := k.pairs[i][0], k.pairs[i][1]
-		p := t.hash(a, b) >> t.shift
-		for {
-			s := &slots[p&last]
-			if s.id == 0 || s.a == a && (s.b == b || t.sameText(s.b, b, k)) {
-				ids[i] = s.id - 1 // an empty slot gives Absent
-				break
-			}
-			p++
-		}
-	}
+	dropMasked(ids, mask)
 }
 
 func (t *pairTable) rehash(size int) {

@@ -145,36 +145,56 @@ func (t *wordTable) addDense(words []uint64, mask []byte, ids []uint32, take fun
 	}
 }
 
+// addHashed looks all rows up first, in a loop without stores to the table whose cache misses overlap, and adds the rows
+// that were absent after that.
 func (t *wordTable) addHashed(words []uint64, mask []byte, ids []uint32, take func() uint32) {
+	t.lookup(words, ids)
+	for i, id := range ids {
+		if id != Absent {
+			continue
+		}
+		if bit(mask, i) {
+			ids[i] = t.add(words[i], take)
+		}
+		if t.slots == nil { // the table has left hashing
+			t.addDense(words[i:], tail(mask, i), ids[i:], take)
+			break
+		}
+	}
+	dropMasked(ids, mask)
+}
+
+// add returns the number of a key that is new, or that an earlier row of the batch has added.
+func (t *wordTable) add(w uint64, take func() uint32) uint32 {
+	last := uint64(len(t.slots) - 1)
+	for p := hashWord(w) >> t.shift; ; p++ {
+		s := &t.slots[p&last]
+		if s.id == 0 {
+			id := take()
+			s.key, s.id = w, id+1
+			t.keys.set(id, w)
+			if t.count++; 8*t.count > 5*len(t.slots) {
+				t.grow()
+			}
+			return id
+		}
+		if s.key == w {
+			return s.id - 1
+		}
+	}
+}
+
+// lookup sets ids to the numbers of keys in the slots, or Absent.
+func (t *wordTable) lookup(words []uint64, ids []uint32) {
 	slots, shift := t.slots, t.shift
 	last := uint64(len(slots) - 1)
 	ids = ids[:len(words)]
 	for i, w := range words {
-		if !bit(mask, i) {
-			ids[i] = Absent
-			continue
-		}
 		p := hashWord(w) >> shift
 		for {
 			s := &slots[p&last]
-			if s.key == w && s.id != 0 {
-				ids[i] = s.id - 1
-				break
-			}
-			if s.id == 0 {
-				id := take()
-				s.key, s.id = w, id+1
-				ids[i] = id
-				t.keys.set(id, w)
-				if t.count++; 8*t.count > 5*len(slots) {
-					if t.grow(); t.slots == nil {
-						if i++; i < len(words) {
-							t.addDense(words[i:], tail(mask, i), ids[i:], take)
-						}
-						return
-					}
-					slots, shift, last = t.slots, t.shift, uint64(len(t.slots)-1)
-				}
+			if s.key == w || s.id == 0 {
+				ids[i] = s.id - 1 // an empty slot gives Absent
 				break
 			}
 			p++
@@ -246,19 +266,7 @@ func (t *wordTable) find(k *packed, mask []byte, ids []uint32) {
 	ids = ids[:len(words)]
 	switch {
 	case t.slots != nil:
-		slots, shift := t.slots, t.shift
-		last := uint64(len(slots) - 1)
-		for i, w := range words {
-			p := hashWord(w) >> shift
-			for {
-				s := &slots[p&last]
-				if s.key == w || s.id == 0 {
-					ids[i] = s.id - 1 // an empty slot gives Absent
-					break
-				}
-				p++
-			}
-		}
+		t.lookup(words, ids)
 	default:
 		dense, base := t.dense, t.base
 		for i, w := range words {
