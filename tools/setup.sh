@@ -54,7 +54,7 @@ fi
 say "building the library"
 make -s dev
 # Editable: python/riverbed is on the path, and `make dev` alone refreshes the library.
-if ! .venv/bin/python -c 'import riverbed' 2>/dev/null; then
+if [ ! -x .venv/bin/riverbed ]; then
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   echo "$PWD/python" > "$site/riverbed-dev.pth"
   printf '#!%s\nimport sys\nfrom riverbed.cli import main\nsys.exit(main())\n' "$PWD/.venv/bin/python" > .venv/bin/riverbed

@@ -11,7 +11,7 @@ mkdir -p build/wheel dist
 say "building"
 pip -q --disable-pip-version-check wheel --no-deps --no-build-isolation -w build/wheel .
 say "repairing"
-auditwheel -q repair -w dist build/wheel/*.whl
+auditwheel repair -w dist build/wheel/*.whl >build/wheel/repair.log 2>&1 || { cat build/wheel/repair.log; exit 1; }
 wheel=$(ls dist/*.whl)
 
 say "testing in a fresh environment"

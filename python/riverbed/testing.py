@@ -35,6 +35,7 @@ A restart changes nothing, and a running total retracts what it said before:
 from __future__ import annotations
 
 import datetime
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -44,7 +45,6 @@ from riverbed import _arrow, _native
 from riverbed.batch import Batch
 from riverbed.connectors.memory import pairs
 from riverbed.query import Query
-from riverbed.session import quoted
 
 __all__ = ["Changes", "Run"]
 
@@ -126,7 +126,11 @@ class Run:
     query : Query
         Over streams of any connector; their sources are not opened.
     now : str or datetime, optional
-        Where the clock stands at the start.
+        Where the clock stands at the start; 1970 when left out.
+    parallelism : int, optional
+        Workers; the session's setting when left out.
+    strict : bool
+        Fail on a watermark that goes back, and on the retraction of a row that was never there.
 
     Examples
     --------
@@ -139,8 +143,15 @@ class Run:
     ['+1 3']
     """
 
-    def __init__(self, query: Query, *, now: str | datetime.datetime | None = None) -> None:
-        options = {} if now is None else {"now_us": _arrow.to_micros(now)}
+    def __init__(
+        self,
+        query: Query,
+        *,
+        now: str | datetime.datetime | None = None,
+        parallelism: int = 0,
+        strict: bool = True,
+    ) -> None:
+        options = {"now_us": 0 if now is None else _arrow.to_micros(now), "parallelism": parallelism, "strict": strict}
         handle = _native.call_handle("rb_query_manual", query._number, *_native.as_json(options))
         assert handle is not None
         self._handle = handle
@@ -166,7 +177,8 @@ class Run:
             The part of the source that they come from; each has a watermark of its own.
         """
         if stream not in self._columns:
-            self._columns[stream] = self._query._session.sql(f"SELECT * FROM {quoted(stream)}").schema
+            fields = json.loads(_native.call_text("rb_manual_fields", *self._at(stream)))
+            self._columns[stream] = [(f["name"], f["type"]) for f in fields]
         for array, schema, _keep in pairs(rows, self._columns[stream]):
             _native.call("rb_manual_push", *self._at(stream), *_native.chars(split), array, schema)
 
@@ -174,17 +186,21 @@ class Run:
         """Set a stream's watermark by hand."""
         _native.call("rb_manual_watermark", *self._at(stream), _arrow.to_micros(at))
 
+    def open(self, stream: str, *, split: str) -> None:
+        """Announce a split: it holds the watermark back until its first row."""
+        _native.call("rb_manual_split", *self._at(stream), *_native.chars(split), 0)
+
     def idle(self, stream: str, *, split: str = "0") -> None:
         """Mark a split idle until its next row: its watermark holds nobody back."""
-        _native.call("rb_manual_idle", *self._at(stream), *_native.chars(split))
+        _native.call("rb_manual_split", *self._at(stream), *_native.chars(split), 1)
 
     def advance(self, duration: datetime.timedelta) -> None:
         """Move the clock that `now()` reads."""
         _native.call("rb_manual_advance", self._handle.value, duration // datetime.timedelta(microseconds=1))
 
-    def end(self, stream: str) -> None:
-        """End a stream: its watermark passes everything."""
-        _native.call("rb_manual_end", *self._at(stream))
+    def end(self, stream: str | None = None) -> None:
+        """End a stream, or all of them: its watermark passes everything."""
+        _native.call("rb_manual_end", *self._at(stream or ""))
 
     def step(self) -> Changes:
         """Run one step over what was pushed, and return what it changed."""
@@ -193,9 +209,15 @@ class Run:
         assert batch is not None
         return Changes(Batch(batch))
 
-    def crash(self) -> None:
-        """Forget everything, and restore from the snapshot after the last step. Rows not yet stepped are lost."""
-        _native.call("rb_manual_crash", self._handle.value)
+    def crash(self, *, parallelism: int = 0) -> None:
+        """Forget everything, and restore from the snapshot after the last step. Rows not yet stepped are lost.
+
+        Parameters
+        ----------
+        parallelism : int, optional
+            Go on with another number of workers.
+        """
+        _native.call("rb_manual_crash", self._handle.value, parallelism)
 
     def late(self) -> list[dict[str, Any]]:
         """Return the rows of `__late` so far: what came behind the watermark."""

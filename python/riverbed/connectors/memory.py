@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from riverbed import _arrow, _native
 from riverbed.connectors.base import Connector
-from riverbed.errors import RiverbedUsageError
+from riverbed.errors import RiverbedSchemaError, RiverbedUsageError
 
 __all__ = ["MemoryStream"]
 
@@ -90,17 +91,9 @@ def pairs(rows: Any, columns: list[tuple[str, str]]) -> Iterable[tuple[int, int,
     if isinstance(rows, (Mapping, str)):
         raise RiverbedUsageError("push takes a list of rows\nHint: put the row into a list")
     if _arrow.is_tabular(rows) or hasattr(rows, "__arrow_c_array__"):
-        import pyarrow as pa
-
-        if hasattr(rows, "__arrow_c_array__"):
-            batches = [pa.record_batch(rows)]
-        elif hasattr(rows, "__arrow_c_stream__"):
-            batches = pa.table(rows).to_batches()
-        else:
-            batches = pa.Table.from_pandas(rows, preserve_index=False).to_batches()
-        for batch in batches:
+        for batch in _in_order(rows, [name for name, _ in columns]):
             array, schema = _arrow.CArray(), _arrow.CSchema()
-            addresses = _addresses(array, schema)
+            addresses = ctypes.addressof(array), ctypes.addressof(schema)
             batch._export_to_c(*addresses)
             yield *addresses, (array, schema)
         return
@@ -112,7 +105,22 @@ def pairs(rows: Any, columns: list[tuple[str, str]]) -> Iterable[tuple[int, int,
     yield *made.addresses, made
 
 
-def _addresses(array: _arrow.CArray, schema: _arrow.CSchema) -> tuple[int, int]:
-    import ctypes
+def _in_order(rows: Any, names: list[str]) -> list[Any]:
+    """Return the batches of an Arrow-like object with the columns of a stream, in its order."""
+    import pyarrow as pa
 
-    return ctypes.addressof(array), ctypes.addressof(schema)
+    if hasattr(rows, "__arrow_c_stream__"):
+        table = pa.table(rows)
+    elif hasattr(rows, "__arrow_c_array__"):
+        table = pa.Table.from_batches([pa.record_batch(rows)])
+    else:
+        table = pa.Table.from_pandas(rows, preserve_index=False)
+    for name in table.column_names:
+        if name not in names and name != "__weight":
+            raise RiverbedSchemaError(f"the stream has no column {name!r}; its columns are {', '.join(names)}")
+    for name in names:
+        if name not in table.column_names:
+            raise RiverbedSchemaError(f"the rows have no column {name!r}, which the stream has")
+    weight = ["__weight"] if "__weight" in table.column_names else []
+    batches: list[Any] = table.select(names + weight).to_batches()
+    return batches
