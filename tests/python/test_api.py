@@ -1,0 +1,539 @@
+"""The Python API: sessions, queries, variables by name, functions, errors, closing."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import pathlib
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import riverbed as rb
+
+from .conftest import alive
+
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
+
+
+@pytest.fixture
+def session() -> Any:
+    with rb.Session() as opened:
+        yield opened
+
+
+# --- results --------------------------------------------------------------------------------------------------------
+
+
+def test_every_way_to_read_a_result_gives_the_same_rows(session: rb.Session) -> None:
+    query = session.sql("SELECT * FROM (VALUES (1, 'a'), (2, NULL)) AS t(n, s) ORDER BY n")
+    want = [{"n": 1, "s": "a"}, {"n": 2, "s": None}]
+    assert query.to_pylist() == want
+    assert query.to_arrow().to_pylist() == want
+    assert query.to_polars().to_dicts() == want
+    assert query.to_pandas().n.tolist() == [1, 2]
+    assert pa.table(query).to_pylist() == want
+    assert pa.RecordBatchReader.from_stream(query).read_all().to_pylist() == want
+    assert pl.DataFrame(query).to_dicts() == want
+    assert [row for batch in query.batches() for row in batch] == want
+    assert query.columns == ["n", "s"]
+    assert query.schema == [("n", "INTEGER"), ("s", "VARCHAR")]
+
+
+def test_an_empty_result_has_its_columns(session: rb.Session) -> None:
+    query = session.sql("SELECT 1 AS a, 'x' AS b WHERE false")
+    assert query.to_arrow().column_names == ["a", "b"]
+    assert query.to_arrow().num_rows == 0
+    assert query.to_polars().columns == ["a", "b"]
+
+
+def test_values_of_every_type_without_pyarrow(session: rb.Session) -> None:
+    (row,) = session.sql(
+        """SELECT true AS b, 1::TINYINT AS i8, 9223372036854775807 AS i64, 170141183460469231731687303715884105727 AS h,
+                  0.5::DOUBLE AS f, 1.25 AS d, 'ü' AS s, DATE '2024-02-29' AS day,
+                  TIMESTAMP '2024-01-01 12:34:56.789' AS ts, [1, NULL, 3] AS l, {'a': 1, 'b': 'x'} AS st, NULL AS n"""
+    ).to_pylist()
+    assert row == {
+        "b": True, "i8": 1, "i64": 2**63 - 1, "h": 2**127 - 1, "f": 0.5, "d": decimal.Decimal("1.25"), "s": "ü",
+        "day": dt.date(2024, 2, 29), "ts": dt.datetime(2024, 1, 1, 12, 34, 56, 789_000), "l": [1, None, 3],
+        "st": {"a": 1, "b": "x"}, "n": None,
+    }  # fmt: skip
+
+
+def test_show_and_html(session: rb.Session, capsys: pytest.CaptureFixture[str]) -> None:
+    query = session.sql("SELECT 'a<b' AS text, 42 AS answer")
+    query.show()
+    shown = capsys.readouterr().out
+    assert "answer" in shown
+    assert "a<b" in shown
+    html = query._repr_html_()
+    assert "a&lt;b" in html
+    assert "a<b" not in html
+    assert repr(query) == "<riverbed.Query: text VARCHAR, answer INTEGER>"
+
+
+def test_explain_names_the_mode(session: rb.Session) -> None:
+    query = session.sql("SELECT 1 AS a")
+    assert "batch" in query.explain()
+    assert "incremental" in query.explain(mode="incremental")
+    with pytest.raises(rb.RiverbedUsageError, match="mode"):
+        query.explain(mode="fast")
+
+
+def test_a_statement_without_rows_has_run(session: rb.Session) -> None:
+    done = session.sql("CREATE TABLE t (a INTEGER)")
+    assert (done.columns, done.to_pylist(), done.to_arrow().num_columns, repr(done)) == (
+        [],
+        [],
+        0,
+        "<riverbed.Query: done>",
+    )
+    session.sql("INSERT INTO t VALUES (1), (2)")
+    assert session.sql("SELECT sum(a) AS s FROM t").to_pylist() == [{"s": 3}]
+
+
+def test_module_level_sql_uses_one_session() -> None:
+    rb.sql("CREATE OR REPLACE TABLE module_level AS SELECT 7 AS a")
+    assert rb.sql("SELECT a FROM module_level").to_pylist() == [{"a": 7}]
+    rb.sql("DROP TABLE module_level")
+    assert rb.default_session() is rb.default_session()
+
+
+def test_files(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    pq.write_table(pa.table({"k": ["a", "b", "a"], "v": [1.0, 2.0, 3.0]}), tmp_path / "x.parquet")
+    query = f"SELECT k, avg(v) AS v FROM '{tmp_path}/*.parquet' GROUP BY k ORDER BY k"
+    assert session.sql(query).to_pylist() == [{"k": "a", "v": 2.0}, {"k": "b", "v": 2.0}]
+    table = session.create_table("files", source=rb.Parquet(tmp_path / "x.parquet"))
+    assert session.sql(f"SELECT count(*) AS n FROM {table}").to_pylist() == [{"n": 3}]
+    assert table.columns == [("k", "VARCHAR"), ("v", "DOUBLE")]
+
+
+# --- variables and tables -------------------------------------------------------------------------------------------
+
+
+def test_local_variables_are_queried_by_name(session: rb.Session) -> None:
+    arrow = pa.table({"a": [1, 2]})
+    pandas = pd.DataFrame({"a": [3, 4]})
+    polars = pl.DataFrame({"a": [5, 6]})
+    for name, want in (("arrow", 3), ("pandas", 7), ("polars", 11)):
+        assert session.sql(f"SELECT sum(a) AS s FROM {name}").to_pylist() == [{"s": want}]
+    assert session.sql("SELECT count(*) AS n FROM arrow, pandas, polars").to_pylist() == [{"n": 8}]
+    assert (len(arrow), len(pandas), len(polars)) == (2, 2, 2)
+
+
+def test_a_variable_of_an_outer_frame_is_found() -> None:
+    outer = pa.table({"a": [1]})
+
+    def inner() -> Any:
+        return rb.sql("SELECT a FROM outer").to_pylist()
+
+    assert inner() == [{"a": 1}]
+    assert len(outer) == 1
+
+
+def test_a_relation_of_the_session_goes_before_a_variable(session: rb.Session) -> None:
+    t = pa.table({"a": ["variable"]})
+    session.sql("CREATE TABLE t AS SELECT 'table' AS a")
+    assert session.sql("SELECT a FROM t").to_pylist() == [{"a": "table"}]
+    assert len(t) == 1
+
+
+def test_a_variable_is_read_in_place(session: rb.Session) -> None:
+    data = pa.table({"a": pa.array(range(10_000)), "s": pa.array([str(i) for i in range(10_000)])})
+    got = session.sql("SELECT * FROM data").to_arrow()
+    for name in ("a", "s"):
+        sent = [b.address for b in data[name].chunk(0).buffers() if b is not None]
+        assert [b.address for b in got[name].chunk(0).buffers() if b is not None] == sent
+
+
+def test_a_result_is_handed_over_in_place(session: rb.Session) -> None:
+    (batch,) = session.sql("SELECT 40 + 2 AS a").batches()
+    assert batch.buffer_addresses()[0][1] == batch.to_arrow().column(0).buffers()[1].address
+
+
+def test_a_result_outlives_variable_query_and_session() -> None:
+    data = pa.table({"s": ["a", "b"]})
+    session = rb.Session()
+    query = session.sql("SELECT * FROM data")
+    result = query.to_arrow()
+    query.close()
+    session.close()
+    del data, query, session
+    alive()
+    assert result.to_pydict() == {"s": ["a", "b"]}
+
+
+def test_what_a_statement_stores_outlives_the_variable(session: rb.Session) -> None:
+    data = pa.table({"s": [str(i) for i in range(1000)]})
+    session.sql("CREATE TABLE kept AS SELECT * FROM data")
+    session.create_table("copied", source=data)
+    session.sql("CREATE TABLE empty (s TEXT)")
+    session.sql("INSERT INTO empty SELECT * FROM data")
+    del data
+    assert alive()["imports"] == 0
+    for table in ("kept", "copied", "empty"):
+        assert session.sql(f"SELECT count(*) AS n, max(s) AS m FROM {table}").to_pylist() == [{"n": 1000, "m": "999"}]
+
+
+def test_tables_from_other_libraries(session: rb.Session) -> None:
+    session.create_table("p", source=pl.DataFrame({"a": [1], "s": ["x"]}))
+    session.create_table("q", source=pd.DataFrame({"a": [2], "s": ["y"]}))
+    session.create_table("r", source=pa.record_batch({"a": [3], "s": ["z"]}))
+    rows = session.sql("SELECT * FROM p UNION ALL SELECT * FROM q UNION ALL SELECT * FROM r ORDER BY a").to_pylist()
+    assert [r["s"] for r in rows] == ["x", "y", "z"]
+    with pytest.raises(rb.RiverbedUsageError, match="list"):
+        session.create_table("bad", source=[1, 2])
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "says"),
+    [
+        ("SELEC 1", rb.RiverbedSchemaError, "SELEC"),
+        ("SELECT", rb.RiverbedSchemaError, ""),
+        ("SELECT amunt FROM (SELECT 1 AS amount) t", rb.RiverbedSchemaError, 'did you mean "amount"'),
+        ("SELECT uper('a')", rb.RiverbedSchemaError, 'did you mean "upper"'),
+        ("SELECT * FROM nowhere", rb.RiverbedSchemaError, "nowhere"),
+        ("SELECT 1 + 'x'::BLOB", rb.RiverbedSchemaError, ""),
+        ("SELECT * FROM 'no/such/file.parquet'", rb.RiverbedSourceError, "file.parquet"),
+    ],
+)
+def test_bad_sql_is_a_clear_error(session: rb.Session, query: str, error: type[rb.RiverbedError], says: str) -> None:
+    with pytest.raises(error) as raised:
+        session.sql(query).to_pylist()
+    assert says in str(raised.value)
+
+
+def test_an_error_knows_its_place(session: rb.Session) -> None:
+    with pytest.raises(rb.RiverbedSchemaError) as raised:
+        session.sql("SELECT 1,\n       amunt\nFROM (SELECT 1 AS amount) t")
+    assert (raised.value.line, raised.value.column) == (2, 8)
+    assert "       ^" in str(raised.value)
+    assert raised.value.hint is not None
+
+
+def test_a_value_that_cannot_be_computed(session: rb.Session) -> None:
+    with pytest.raises(rb.RiverbedDataError):
+        session.sql("SELECT 9223372036854775807 + a AS x FROM (SELECT 1 AS a) t").to_pylist()
+    with pytest.raises((pa.ArrowException, OSError), match="RiverbedDataError"):
+        pa.table(session.sql("SELECT 9223372036854775807 + a AS x FROM (SELECT 1 AS a) t"))
+
+
+def test_bad_files(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    good = tmp_path / "good.parquet"
+    pq.write_table(pa.table({"a": list(range(1000))}), good)
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    (tmp_path / "cut.parquet").write_bytes(good.read_bytes()[:-100])
+    (tmp_path / "noise.parquet").write_bytes(bytes(range(256)) * 8)
+    for name in ("empty", "cut", "noise"):
+        with pytest.raises(rb.RiverbedSourceError, match=name):
+            session.sql(f"SELECT * FROM '{tmp_path}/{name}.parquet'").to_pylist()
+
+
+def test_settings(session: rb.Session) -> None:
+    with rb.Session({"parallelism": 2}) as two:
+        assert two.sql("SELECT 1 AS a").to_pylist() == [{"a": 1}]
+    with pytest.raises(rb.RiverbedUsageError, match="parallelism"):
+        rb.Session({"paralelism": 2})
+    with pytest.raises(rb.RiverbedUsageError):
+        rb.Session({"parallelism": "many"})
+
+
+def test_what_durable_checkpoints_will_bring_is_refused(session: rb.Session) -> None:
+    with pytest.raises((rb.RiverbedUsageError, rb.RiverbedCheckpointError), match="durable checkpoints"):
+        rb.Session({"checkpoint_url": "s3://bucket/x"})
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    with pytest.raises(rb.RiverbedExactlyOnceError, match="durable checkpoints"):
+        session.sql("SELECT a FROM s").sink(print, exactly_once=True)
+
+
+def test_wrong_arguments(session: rb.Session) -> None:
+    with pytest.raises(rb.RiverbedUsageError, match="str"):
+        session.sql(1)  # type: ignore[arg-type]
+    with pytest.raises(rb.RiverbedUsageError, match="connector"):
+        session.create_stream("s", source="kafka")  # type: ignore[arg-type]
+    with pytest.raises(rb.RiverbedUsageError, match="kafka"):
+        session.create_stream("s", source=rb.Connector("kafk", topic="t"))
+    with pytest.raises(rb.RiverbedUsageError, match="sink"):
+        session.sql("SELECT 1 AS a").sink(1)  # type: ignore[arg-type]
+
+
+def test_a_live_query_has_no_final_result(session: rb.Session) -> None:
+    session.create_stream("s", source=rb.MemoryStream(), schema={"a": "BIGINT"})
+    for read in (rb.Query.to_arrow, rb.Query.to_polars, rb.Query.to_pandas, rb.Query.to_pylist, rb.Query.show):
+        with pytest.raises(rb.RiverbedUsageError, match="subscribe"):
+            read(session.sql("SELECT a FROM s"))
+
+
+# --- functions ------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_gets_whole_columns(session: rb.Session) -> None:
+    sizes: list[int] = []
+
+    def add(a: pa.Array, b: pa.Array) -> pa.Array:
+        sizes.append(len(a))
+        return pc.add(a, b)
+
+    session.register_udf(add, return_type="BIGINT")
+    data = pa.table({"a": range(1000), "b": range(1000)})
+    assert session.sql("SELECT sum(add(a, b)) AS s FROM data").to_pylist() == [{"s": 999_000}]
+    assert sum(sizes) == 1000
+    assert len(data) == 1000
+
+
+def test_a_query_with_a_function_streams_to_consumers_that_hold_the_gil(session: rb.Session) -> None:
+    session.register_udf(lambda a: a, name="same", return_type="BIGINT")
+    assert pl.DataFrame(session.sql("SELECT same(1::BIGINT) AS a")).to_dicts() == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda a: 1 / 0, "ZeroDivisionError"),
+        (lambda a: a[:-1], "values for"),
+        (lambda a: pa.array(["x"] * len(a)), "BIGINT"),
+        (lambda a: None, "TypeError"),
+        (lambda: None, "TypeError"),
+    ],
+)
+def test_a_function_that_goes_wrong_is_an_error_of_the_query(session: rb.Session, function: Any, says: str) -> None:
+    session.register_udf(function, name="f", return_type="BIGINT")
+    with pytest.raises(rb.RiverbedDataError, match=says) as raised:
+        session.sql("SELECT f(a) FROM (VALUES (1), (2)) t(a)").to_pylist()
+    if "Error" in says:
+        assert type(raised.value.__cause__).__name__ == says
+    assert session.sql("SELECT 1 AS a").to_pylist() == [{"a": 1}]
+
+
+def test_functions_are_listed(session: rb.Session) -> None:
+    assert {"upper", "sum"} <= {f["name"] for f in session.functions()}
+
+
+# --- streams --------------------------------------------------------------------------------------------------------
+
+
+def test_a_subscription_shows_steps(session: rb.Session) -> None:
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"k": "TEXT", "v": "BIGINT"})
+    query = session.sql("SELECT k, sum(v) AS total FROM s GROUP BY k EMIT IMMEDIATE")
+    with query.subscribe() as changes:
+        total: dict[tuple[Any, ...], int] = {}
+        stream.push([("a", 1), ("b", 2)])
+        stream.push([{"v": 3, "k": "a"}])
+        stream.push(pa.table({"v": [4], "k": ["b"]}))
+        stream.end()
+        step = -1
+        for batch in changes:
+            assert batch.step is not None
+            assert batch.step >= step
+            step = batch.step
+            assert batch.to_arrow().schema.metadata[b"riverbed.step"] == str(step).encode()
+            for row in batch:
+                key = (row["k"], row["total"])
+                total[key] = total.get(key, 0) + row["__weight"]
+        assert {k for k, n in total.items() if n} == {("a", 4), ("b", 6)}
+        assert changes.ended
+        assert changes.metrics()["rows_in"] == 4
+
+
+def test_windows_close_on_the_watermark(session: rb.Session) -> None:
+    stream = rb.MemoryStream(watermark="ts - INTERVAL '5 seconds'")
+    session.create_stream("s", source=stream, schema={"k": "TEXT", "ts": "TIMESTAMP"})
+    query = session.sql(
+        """SELECT k, TUMBLE_START(ts, INTERVAL '1 minute') AS w, count(*) AS n
+           FROM s GROUP BY k, TUMBLE(ts, INTERVAL '1 minute') EMIT ON WATERMARK"""
+    )
+    with query.subscribe() as changes:
+        stream.push([("a", "2024-01-01 00:00:10"), ("a", "2024-01-01 00:00:50"), ("a", "2024-01-01 00:01:10")])
+        batch = next(changes)
+        assert batch.to_pylist() == [{"k": "a", "w": dt.datetime(2024, 1, 1), "n": 2}]
+        assert batch.watermark == dt.datetime(2024, 1, 1, 0, 1, 5, tzinfo=dt.UTC)
+
+
+def test_a_pipeline_into_a_function(session: rb.Session) -> None:
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    seen: list[int] = []
+    pipeline = session.sql("SELECT a FROM s WHERE a % 2 = 0 EMIT IMMEDIATE").sink(
+        lambda b: seen.extend(r["a"] for r in b)
+    )
+    handle = pipeline.run(blocking=False)
+    stream.push([(i,) for i in range(10)])
+    stream.end()
+    assert handle.wait(timeout=60)
+    assert sorted(seen) == [0, 2, 4, 6, 8]
+    assert handle.metrics()["state"] == "stopped"
+    handle.stop()
+    with pytest.raises(rb.RiverbedUsageError, match="started already"):
+        pipeline.run()
+
+
+def test_a_sink_function_that_raises_fails_the_pipeline(session: rb.Session) -> None:
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+
+    def broken(batch: rb.Batch) -> None:
+        raise ValueError("full")
+
+    handle = session.sql("SELECT a FROM s EMIT IMMEDIATE").sink(broken).run(blocking=False)
+    stream.push([(1,)])
+    with pytest.raises(rb.RiverbedSourceError, match="ValueError: full"):
+        handle.wait()
+    assert handle.metrics()["state"] == "failed"
+
+
+def test_a_pipeline_into_files(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    stream.push([(i,) for i in range(100)])
+    stream.end()
+    session.sql("SELECT a FROM s WHERE a < 50").sink(rb.Parquet(tmp_path / "out")).run()
+    assert session.sql(f"SELECT count(*) AS n FROM '{tmp_path}/out/*.parquet'").to_pylist() == [{"n": 50}]
+
+
+def test_rows_that_do_not_fit_are_refused(session: rb.Session) -> None:
+    stream = rb.MemoryStream()
+    with pytest.raises(rb.RiverbedUsageError, match="create_stream"):
+        stream.push([(1,)])
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    for rows in ([("x",)], [(1, 2)], [{"b": 1}], {"a": 1}, pa.table({"b": [1]}), pa.table({"a": ["x"]})):
+        with pytest.raises(rb.RiverbedError):
+            stream.push(rows)
+    with pytest.raises(rb.RiverbedUsageError, match="belongs to a stream"):
+        session.create_stream("other", source=stream, schema={"a": "BIGINT"})
+
+
+# --- closing and leaking --------------------------------------------------------------------------------------------
+
+
+def test_nothing_works_after_close() -> None:
+    session = rb.Session()
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    live, batch = session.sql("SELECT a FROM s"), session.sql("SELECT 1 AS a")
+    changes = live.subscribe()
+    pipeline = live.sink(print)
+    session.close()
+    session.close()
+    for call in (
+        lambda: session.sql("SELECT 1"),
+        lambda: session.create_table("t", source=pa.table({"a": [1]})),
+        lambda: session.register_udf(len, return_type="BIGINT"),
+        lambda: live.subscribe(),
+        lambda: pipeline.run(),
+    ):
+        with pytest.raises(rb.RiverbedUsageError, match="closed"):
+            call()
+    batch.close()
+    with pytest.raises(rb.RiverbedUsageError, match="closed"):
+        batch.to_pylist()
+    changes.close()
+    with pytest.raises(rb.RiverbedUsageError, match="closed"):
+        next(changes)
+
+
+def test_two_hundred_rounds_leak_nothing() -> None:
+    def one_round() -> None:
+        data = pa.table({"k": ["a", "b"] * 50, "v": range(100)})
+        with rb.Session() as session:
+            stream = rb.MemoryStream()
+            session.create_stream("s", source=stream, schema={"k": "TEXT", "v": "BIGINT"})
+            session.sql("CREATE TABLE t AS SELECT * FROM data")
+            session.register_udf(lambda a: a, name="same", return_type="BIGINT", deterministic=True)
+            assert session.sql("SELECT sum(same(v)) AS s FROM t").to_pylist() == [{"s": 4950}]
+            assert session.sql("SELECT k FROM data").to_arrow().num_rows == 100
+            next(session.sql("SELECT * FROM data").batches())  # read in part
+            stream.push(data)
+            subscription = session.sql("SELECT k, sum(v) AS s FROM s GROUP BY k EMIT IMMEDIATE").subscribe()
+            next(subscription)
+            with pytest.raises(rb.RiverbedSchemaError):
+                session.sql("SELECT nothing FROM data")
+            session.sql("DROP TABLE t")
+
+    for _ in range(10):
+        one_round()
+    before = alive()
+    for _ in range(200):
+        one_round()
+    after = alive()
+    assert {k: after[k] for k in after} == {k: before[k] for k in before}
+
+
+def test_memory_is_given_back_by_collection_alone() -> None:
+    before = alive()
+    session = rb.Session()
+    result = iter(session.sql("SELECT * FROM range(1000000)").batches())
+    next(result)
+    kept = session.sql("SELECT 'x' AS s").to_arrow()
+    del session, result
+    assert alive()["handles"] == before["handles"]
+    assert kept.to_pylist() == [{"s": "x"}]
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        'session.sql("SELECT count(*) FROM range(999999) a, range(999999) b WHERE a.range * b.range < 0").to_pylist()',
+        'session.sql("SELECT a FROM s").sink(lambda b: None).run()',
+        'next(session.sql("SELECT a FROM s").subscribe())',
+    ],
+    ids=["query", "pipeline", "subscription"],
+)
+def test_ctrl_c_stops_what_runs(work: str) -> None:
+    program = f"""
+        import signal, sys, riverbed as rb
+        session = rb.Session()
+        session.create_stream("s", source=rb.MemoryStream(), schema={{"a": "BIGINT"}})
+        print("ready", flush=True)
+        try:
+            {work}
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        print(session.sql("SELECT 1 AS a").to_pylist())
+        """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    import signal
+
+    child.send_signal(signal.SIGINT)
+    assert child.stdout.read() == "interrupted\n[{'a': 1}]\n"
+    assert child.wait() == 0
+
+
+def test_queries_run_in_many_threads(session: rb.Session) -> None:
+    session.sql("CREATE TABLE t AS SELECT * FROM range(10000)")
+    failures: list[BaseException] = []
+
+    def work(i: int) -> None:
+        try:
+            for _ in range(10):
+                rows = session.sql(f"SELECT count(*) AS n FROM t WHERE range % 8 = {i}").to_pylist()
+                assert rows == [{"n": 1250}]
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert failures == []

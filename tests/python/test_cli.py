@@ -1,0 +1,83 @@
+"""The command line: what it prints, where errors go, what it returns."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from riverbed.cli import COMMANDS, main
+
+
+def test_sql_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "SELECT 42 AS answer"]) == 0
+    assert "answer" in capsys.readouterr().out
+
+
+def test_sql_json_prints_an_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "--json", "SELECT * FROM (VALUES (1, DATE '2024-01-01'), (2, NULL)) t(a, d) ORDER BY a"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [{"a": 1, "d": "2024-01-01"}, {"a": 2, "d": None}]
+
+
+def test_sql_reads_a_file(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q.sql").write_text("CREATE TABLE t AS SELECT 1 AS a; SELECT a + 1 AS b FROM t")
+    assert main(["sql", "--json", f"@{tmp_path}/q.sql"]) == 0
+    assert capsys.readouterr().out == '{"b": 2}\n'
+
+
+def test_an_error_goes_to_stderr_as_python_says_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "SELECT * FROM nowhere"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("RiverbedSchemaError: ")
+    assert "nowhere" in err
+
+
+def test_a_missing_file_and_a_wrong_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "no-such.sql"]) == 1
+    assert "no-such.sql" in capsys.readouterr().err
+    assert main(["sql", "--set", "paralelism=2", "SELECT 1"]) == 1
+    assert "parallelism" in capsys.readouterr().err
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "SELECT 1 AS a"]) == 0
+    assert "batch" in capsys.readouterr().out
+    assert main(["explain", "--json", "--mode", "incremental", "SELECT 1 AS a"]) == 0
+    assert json.loads(capsys.readouterr().out)["plan"]
+
+
+def test_functions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["functions", "upper"]) == 0
+    assert "upper" in capsys.readouterr().out
+    assert main(["functions", "no_such_function"]) == 1
+
+
+def test_run_executes_a_script(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "p.sql"
+    script.write_text("CREATE TABLE t (a INT);\nINSERT INTO t VALUES (1), (2);\nSELECT sum(a) AS s FROM t;\n")
+    assert main(["run", "--json", str(script)]) == 0
+    assert '{"s": 3}' in capsys.readouterr().out
+
+
+def test_run_names_the_line_of_the_file(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "p.sql"
+    script.write_text("CREATE TABLE t (a INT);\n\nSELECT b FROM t;\n")
+    assert main(["run", str(script)]) == 1
+    assert "line 3, column 8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [c.__name__.rpartition(".")[2] for c in COMMANDS])
+def test_help_shows_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main([name, "--help"])
+    assert exit_.value.code == 0
+    assert f"riverbed {name}" in capsys.readouterr().out.split("examples:")[1]
+
+
+def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "COMMAND" in capsys.readouterr().out
+    assert main(["--version"]) == 0
