@@ -1,0 +1,457 @@
+package exec
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/hashtable"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// aggregate groups by hash: each worker keeps its own table and accumulators over its morsels; at the end the
+// workers' tables merge into the first's, accumulators as integers, so the result does not depend on the cut.
+type aggregate struct {
+	node    *plan.Aggregate
+	env     *Env
+	workers int
+	input   Operator
+	schema  *arrow.Schema
+	prep    *Prepared
+	sets    [][]int
+
+	ran    once
+	parts  []*grouper
+	held   int64
+	next   atomic.Int64
+	groups int
+}
+
+func newAggregate(n *plan.Aggregate, env *Env, _ int) (Operator, error) {
+	input, err := Build(n.Input, env, env.Workers)
+	if err != nil {
+		return nil, err
+	}
+	prep, err := PrepareAggregate(n)
+	if err != nil {
+		return nil, err
+	}
+	a := &aggregate{node: n, env: env, workers: env.Workers, input: input, schema: schemaOf(n.Columns()), prep: prep, sets: n.Sets}
+	return a, nil
+}
+
+func newDistinct(n *plan.Distinct, env *Env, workers int) (Operator, error) {
+	agg := &plan.Aggregate{Input: n.Input}
+	for _, c := range n.Input.Columns() {
+		agg.Keys = append(agg.Keys, plan.Item{Expr: c.Ref(), Col: c})
+	}
+	return newAggregate(agg, env, workers)
+}
+
+// Prepared is an aggregate compiled over its input: keys, arguments and filters, evaluated once per batch. Both modes use it.
+type Prepared struct {
+	keys  *expr.Program
+	Keys  []types.Type
+	items []plan.AggItem
+	calls []call
+}
+
+// call says where the arguments of one aggregate stand in the evaluated list.
+type call struct {
+	args   []int
+	filter int // -1: none
+	types  []types.Type
+}
+
+// PrepareAggregate compiles the expressions of an aggregate.
+func PrepareAggregate(n *plan.Aggregate) (*Prepared, error) {
+	p := &Prepared{items: n.Aggs}
+	var es []expr.Expr
+	add := func(e expr.Expr) int {
+		es = append(es, e)
+		return len(es) - 1
+	}
+	for _, k := range n.Keys {
+		add(k.Expr)
+		p.Keys = append(p.Keys, k.Expr.Type())
+	}
+	byID := map[expr.ColID]plan.Column{}
+	for _, c := range n.Input.Columns() {
+		byID[c.ID] = c
+	}
+	for _, a := range n.Aggs {
+		c := call{filter: -1}
+		arg := func(e expr.Expr) {
+			c.args = append(c.args, add(e))
+			c.types = append(c.types, e.Type())
+		}
+		for _, e := range a.Args {
+			arg(e)
+		}
+		if a.Fn.Ordering {
+			for _, o := range a.Order {
+				arg(o.Expr)
+			}
+			for _, id := range a.Tie {
+				arg(byID[id].Ref())
+			}
+		}
+		if a.Filter != nil {
+			c.filter = add(a.Filter)
+		}
+		p.calls = append(p.calls, c)
+	}
+	var err error
+	p.keys, err = expr.CompileAll(es, layoutOf(n.Input.Columns()))
+	return p, err
+}
+
+// Config is what aggregate i's accumulator is made for.
+func (p *Prepared) Config(i int) fn.AggConfig {
+	a := &p.items[i]
+	c := fn.AggConfig{Args: a.Sig.Args, Ret: a.Sig.Returns, Data: a.Sig.Data}
+	if a.Fn.Ordering {
+		c.Args = p.calls[i].types
+		c.Plain = len(a.Args)
+		for _, o := range a.Order {
+			c.Order = append(c.Order, o.Key)
+		}
+	}
+	return c
+}
+
+// Eval computes all expressions over a batch: the keys first.
+func (p *Prepared) Eval(env *fn.Env, cols []arrow.Array, n int) ([]arrow.Array, error) {
+	return p.keys.EvalArrays(env, cols, n)
+}
+
+// Inputs narrows aggregate i's rows to those that count: FILTER is true and, unless the function keeps NULLs, no argument
+// is NULL. It returns the group and the argument values of each kept row and the rows' positions (nil: all).
+func (p *Prepared) Inputs(i int, evaluated []arrow.Array, groups []uint32) ([]uint32, []fn.Arg, []int32) {
+	c := p.calls[i]
+	var mask *array.Boolean
+	if c.filter >= 0 {
+		mask = evaluated[c.filter].(*array.Boolean)
+	}
+	args := make([]fn.Arg, len(c.args))
+	var sel []int32
+	if !p.items[i].Fn.KeepNulls {
+		plain := c.args[:min(len(p.items[i].Args), len(c.args))]
+		for _, at := range plain {
+			if evaluated[at].NullN() > 0 {
+				sel = selectValid(evaluated[at], sel)
+			}
+		}
+	}
+	if mask != nil {
+		sel = selectTrue(mask, sel)
+	}
+	if sel == nil {
+		for k, at := range c.args {
+			args[k] = fn.Arg{Array: evaluated[at]}
+		}
+		return groups, args, nil
+	}
+	kept := make([]uint32, len(sel))
+	for k, row := range sel {
+		kept[k] = groups[row]
+	}
+	for k, at := range c.args {
+		args[k] = fn.Arg{Array: kernels.Take(evaluated[at], sel)}
+	}
+	return kept, args, sel
+}
+
+// grouper is one worker's table of one grouping set.
+type grouper struct {
+	prep     *Prepared
+	set      []int // positions of Keys in this set; nil: all
+	keyTypes []types.Type
+	table    *hashtable.Groups // nil without keys
+	accs     []fn.Accumulator
+	distinct []*hashtable.Groups // per aggregate with DISTINCT: (group, arguments) seen
+	ids      []uint32
+	n        int
+	bytes    int64
+}
+
+func (p *Prepared) newGrouper(set []int, all bool) *grouper {
+	g := &grouper{prep: p, distinct: make([]*hashtable.Groups, len(p.items))}
+	if all {
+		for i := range p.Keys {
+			g.set = append(g.set, i)
+		}
+	} else {
+		g.set = set
+	}
+	for _, k := range g.set {
+		g.keyTypes = append(g.keyTypes, p.Keys[k])
+	}
+	if len(g.set) > 0 {
+		g.table = hashtable.NewGroups(g.keyTypes)
+	}
+	for i := range p.items {
+		g.accs = append(g.accs, p.items[i].Overload.New(p.Config(i)))
+		if p.items[i].Distinct {
+			g.distinct[i] = hashtable.NewGroups(append([]types.Type{types.Uint32}, p.calls[i].types...))
+		}
+	}
+	if g.table == nil { // one group, also for no rows
+		g.resize(1)
+	}
+	return g
+}
+
+func (g *grouper) resize(n int) {
+	g.n = n
+	for _, a := range g.accs {
+		a.Resize(n)
+	}
+}
+
+func (g *grouper) add(evaluated []arrow.Array, rows int) error {
+	if cap(g.ids) < rows {
+		g.ids = make([]uint32, rows)
+	}
+	ids := g.ids[:rows]
+	if g.table != nil {
+		keys := make([]arrow.Array, len(g.set))
+		for i, k := range g.set {
+			keys[i] = evaluated[k]
+		}
+		g.table.FindOrAdd(keys, rows, ids)
+		if n := g.table.Len(); n > g.n {
+			g.resize(n)
+		}
+	}
+	for i, acc := range g.accs {
+		groups, args, _ := g.prep.Inputs(i, evaluated, ids)
+		if len(groups) == 0 {
+			continue
+		}
+		if g.distinct[i] != nil {
+			groups, args = firstSeen(g.distinct[i], groups, args)
+		}
+		if err := acc.Add(groups, args, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstSeen keeps the rows whose (group, arguments) appear for the first time.
+func firstSeen(seen *hashtable.Groups, groups []uint32, args []fn.Arg) ([]uint32, []fn.Arg) {
+	n := len(groups)
+	cols := make([]arrow.Array, 0, len(args)+1)
+	cols = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Uint32, groups, nil))
+	for _, a := range args {
+		cols = append(cols, a.Array)
+	}
+	ids := make([]uint32, n)
+	next := uint32(seen.Len())
+	seen.FindOrAdd(cols, n, ids)
+	var sel []int32
+	for i, id := range ids {
+		if id == next { // new entries are numbered in order of appearance
+			sel = append(sel, int32(i))
+			next++
+		}
+	}
+	kept := make([]uint32, len(sel))
+	for k, i := range sel {
+		kept[k] = groups[i]
+	}
+	out := make([]fn.Arg, len(args))
+	for k, a := range args {
+		out[k] = fn.Arg{Array: kernels.Take(a.Array, sel)}
+	}
+	return kept, out
+}
+
+// merge adds another worker's groups.
+func (g *grouper) merge(o *grouper) error {
+	into := make([]uint32, o.n)
+	if g.table != nil && o.n > 0 {
+		g.table.FindOrAdd(o.table.Keys(0, o.n), o.n, into)
+		if n := g.table.Len(); n > g.n {
+			g.resize(n)
+		}
+	}
+	for i, acc := range g.accs {
+		if d := o.distinct[i]; d != nil {
+			// The partial accumulators counted values that both workers saw twice: add only the pairs that are new here.
+			if err := g.mergeDistinct(i, d, into); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := acc.Merge(o.accs[i], into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *grouper) mergeDistinct(i int, o *hashtable.Groups, into []uint32) error {
+	n := o.Len()
+	if n == 0 {
+		return nil
+	}
+	cols := o.Keys(0, n)
+	theirs := cols[0].(*array.Uint32).Uint32Values()
+	groups := make([]uint32, n)
+	for k, x := range theirs {
+		groups[k] = into[x]
+	}
+	args := make([]fn.Arg, len(cols)-1)
+	for k, c := range cols[1:] {
+		args[k] = fn.Arg{Array: c}
+	}
+	groups, args = firstSeen(g.distinct[i], groups, args)
+	return g.accs[i].Add(groups, args, nil)
+}
+
+func (g *grouper) memory() int64 {
+	var n int64
+	if g.table != nil {
+		n += g.table.Bytes()
+	}
+	for i, a := range g.accs {
+		n += a.Bytes()
+		if d := g.distinct[i]; d != nil {
+			n += d.Bytes()
+		}
+	}
+	return n
+}
+
+// setsOrAll is the grouping sets; one set of all keys when there are none.
+func (a *aggregate) setsOrAll() ([][]int, bool) {
+	if a.sets == nil {
+		return [][]int{nil}, true
+	}
+	return a.sets, false
+}
+
+func (a *aggregate) run(ctx context.Context) error {
+	sets, all := a.setsOrAll()
+	perWorker := make([][]*grouper, a.workers)
+	for w := range perWorker {
+		for _, s := range sets {
+			perWorker[w] = append(perWorker[w], a.prep.newGrouper(s, all))
+		}
+	}
+	err := drain(ctx, a.input, a.workers, func(w int, m *flow.Morsel) error {
+		rows := int(m.Batch.NumRows())
+		evaluated, err := a.prep.Eval(a.env.Fn, m.Batch.Columns(), rows)
+		if err != nil {
+			return err
+		}
+		for _, g := range perWorker[w] {
+			if err := g.add(evaluated, rows); err != nil {
+				return err
+			}
+			if now := g.memory(); now > g.bytes {
+				if err := a.env.Memory.Grow("GROUP BY", now-g.bytes); err != nil {
+					return err
+				}
+				atomic.AddInt64(&a.held, now-g.bytes)
+				g.bytes = now
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for w := 1; w < a.workers; w++ {
+		for s := range sets {
+			if err := perWorker[0][s].merge(perWorker[w][s]); err != nil {
+				return err
+			}
+		}
+	}
+	a.parts = perWorker[0]
+	for _, g := range a.parts {
+		a.groups += g.n
+	}
+	return nil
+}
+
+func (a *aggregate) Schema() *arrow.Schema { return a.schema }
+
+func (a *aggregate) Close() error {
+	a.env.Memory.Release(a.held)
+	a.held, a.parts = 0, nil
+	return a.input.Close()
+}
+
+func (a *aggregate) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
+	if err := a.ran.do(func() error { return a.run(ctx) }); err != nil {
+		return nil, err
+	}
+	from := int(a.next.Add(ChunkRows)) - ChunkRows
+	seq := int64(from / ChunkRows)
+	for s, g := range a.parts {
+		chunks := (g.n + ChunkRows - 1) / ChunkRows * ChunkRows
+		if from < chunks {
+			return a.chunk(s, g, from, min(from+ChunkRows, g.n), seq)
+		}
+		from -= chunks
+	}
+	return nil, nil
+}
+
+func (a *aggregate) chunk(set int, g *grouper, from, to int, seq int64) (*flow.Morsel, error) {
+	n := to - from
+	cols := make([]arrow.Array, 0, a.schema.NumFields())
+	for _, k := range a.prep.Keys {
+		cols = append(cols, kernels.Nulls(k.Arrow(), 0)) // replaced below or made NULL
+	}
+	if g.table != nil {
+		for i, k := range g.table.Keys(from, to) {
+			cols[g.set[i]] = k
+		}
+	}
+	mask := int64(0)
+	in := make([]bool, len(a.prep.Keys))
+	for _, k := range g.set {
+		in[k] = true
+	}
+	for k, present := range in {
+		if !present {
+			cols[k] = kernels.Nulls(a.prep.Keys[k].Arrow(), n)
+			mask |= 1 << (len(in) - 1 - k)
+		}
+	}
+	groups := make([]uint32, n)
+	for i := range groups {
+		groups[i] = uint32(from + i)
+	}
+	for i, acc := range g.accs {
+		r, err := acc.Result(groups)
+		if err != nil {
+			if e := errs.As(err); !e.Pos.Valid() {
+				e.Pos = a.node.Aggs[i].Pos
+			}
+			return nil, err
+		}
+		cols = append(cols, r)
+	}
+	if a.node.GroupingID != nil {
+		ids := make([]types.Value, n)
+		for i := range ids {
+			ids[i] = mask
+		}
+		cols = append(cols, types.ArrayOf(ids, types.Int64))
+	}
+	return morsel(a.schema, seq, cols, n), nil
+}

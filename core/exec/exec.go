@@ -1,0 +1,281 @@
+// Package exec runs a logical plan over bounded input: pull, morsels, P workers.
+//
+// Every operator is pulled by a fixed number of workers at once. Streaming operators (filter, project, probe)
+// work on the morsel that they pulled; breakers (aggregate, join build, sort) drain their input with P
+// goroutines at the first pull and then hand out what they hold.
+//
+// Invariant: the morsels that one worker pulls come in rising Seq, so that a merge by Seq restores scan order.
+package exec
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// ChunkRows is the size of the batches that breakers hand out.
+const ChunkRows = 16 << 10
+
+// Env is what operators share during one run.
+type Env struct {
+	Fn      *fn.Env
+	Workers int // at least 1
+	Memory  *Budget
+	// Profile receives rows and time per node when set (EXPLAIN ANALYZE).
+	Profile *Profile
+}
+
+// Operator is a physical operator. Next is called by worker 0 … workers-1, each from one goroutine at a time.
+type Operator interface {
+	// Schema is the Arrow schema of every batch.
+	Schema() *arrow.Schema
+	// Next returns the worker's next morsel, possibly without rows, or nil at its end.
+	Next(ctx context.Context, worker int) (*flow.Morsel, error)
+	Close() error
+}
+
+// Budget bounds the memory of the breakers of one session.
+type Budget struct {
+	limit atomic.Int64
+	used  atomic.Int64
+}
+
+// NewBudget returns a budget of limit bytes; 0 is no limit.
+func NewBudget(limit int64) *Budget {
+	b := &Budget{}
+	b.limit.Store(limit)
+	return b
+}
+
+// SetLimit changes the limit; what is held already stays.
+func (b *Budget) SetLimit(limit int64) { b.limit.Store(limit) }
+
+// Grow takes n more bytes for an operator.
+func (b *Budget) Grow(op string, n int64) error {
+	if b == nil {
+		return nil
+	}
+	limit := b.limit.Load()
+	if used := b.used.Add(n); limit > 0 && used > limit {
+		b.used.Add(-n)
+		return errs.New(errs.Usage, "run", "%s needs more memory than memory_limit allows: %d MB in use, %d MB more wanted, limit %d MB",
+			op, (used-n)>>20, n>>20, limit>>20).
+			WithHint("raise memory_limit, or reduce the rows that reach this operator")
+	}
+	return nil
+}
+
+// Release gives bytes back.
+func (b *Budget) Release(n int64) {
+	if b != nil {
+		b.used.Add(-n)
+	}
+}
+
+// Profile gathers what each node did.
+type Profile struct {
+	mu    sync.Mutex
+	nodes map[plan.Node]*NodeProfile
+}
+
+// NodeProfile is the work of one node, inputs included in Time.
+type NodeProfile struct {
+	Rows, Batches atomic.Int64
+	Nanos         atomic.Int64
+}
+
+// Of returns the entry of a node.
+func (p *Profile) Of(n plan.Node) *NodeProfile {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.nodes == nil {
+		p.nodes = map[plan.Node]*NodeProfile{}
+	}
+	e := p.nodes[n]
+	if e == nil {
+		e = &NodeProfile{}
+		p.nodes[n] = e
+	}
+	return e
+}
+
+var wall clock.Wall
+
+// observed is the one wrapper around all operators: cancellation, and the profile when asked for.
+type observed struct {
+	Operator
+	prof *NodeProfile
+}
+
+func (o *observed) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, errs.New(errs.Cancelled, "run", "the query was cancelled")
+	}
+	if o.prof == nil {
+		return o.Operator.Next(ctx, worker)
+	}
+	start := wall.Now() // measures, never decides
+	m, err := o.Operator.Next(ctx, worker)
+	o.prof.Nanos.Add(int64(wall.Now().Sub(start)))
+	if m != nil {
+		o.prof.Rows.Add(m.Batch.NumRows())
+		o.prof.Batches.Add(1)
+	}
+	return m, err
+}
+
+// Build makes the operators of a plan whose top is pulled by `workers` goroutines.
+func Build(n plan.Node, env *Env, workers int) (Operator, error) {
+	op, err := build(n, env, workers)
+	if err != nil {
+		return nil, err
+	}
+	o := &observed{Operator: op}
+	if env.Profile != nil {
+		o.prof = env.Profile.Of(n)
+	}
+	return o, nil
+}
+
+func build(n plan.Node, env *Env, workers int) (Operator, error) {
+	switch n := n.(type) {
+	case *plan.Scan:
+		return newScan(n, env, workers)
+	case *plan.Values:
+		return newValues(n, env)
+	case *plan.Filter:
+		return newFilter(n, env, workers)
+	case *plan.Project:
+		return newProject(n, env, workers)
+	case *plan.TimeWindow:
+		return newTimeWindow(n, env, workers)
+	case *plan.Aggregate:
+		return newAggregate(n, env, workers)
+	case *plan.Distinct:
+		return newDistinct(n, env, workers)
+	case *plan.Join:
+		return newJoin(n, env, workers)
+	case *plan.Sort:
+		return newSort(n.Input, n.Keys, n.Tie, 0, -1, env)
+	case *plan.TopN:
+		return newSort(n.Input, n.Keys, n.Tie, n.Offset, n.Limit, env)
+	case *plan.GroupTopN:
+		return newGroupTopN(n, env)
+	case *plan.Limit:
+		return newLimit(n, env)
+	case *plan.SetOp:
+		return newSetOp(n, env, workers)
+	}
+	return nil, errs.New(errs.Unsupported, "plan", "%T is not supported in batch mode", n)
+}
+
+// layoutOf maps column IDs to positions.
+func layoutOf(cols []plan.Column) map[expr.ColID]int {
+	m := make(map[expr.ColID]int, len(cols))
+	for i, c := range cols {
+		m[c.ID] = i
+	}
+	return m
+}
+
+func schemaOf(cols []plan.Column) *arrow.Schema {
+	fields := make([]types.Field, len(cols))
+	for i, c := range cols {
+		fields[i] = types.Field{Name: c.Name, Type: c.Type}
+	}
+	return types.ArrowSchema(fields)
+}
+
+func typesOf(cols []plan.Column) []types.Type {
+	out := make([]types.Type, len(cols))
+	for i, c := range cols {
+		out[i] = c.Type
+	}
+	return out
+}
+
+// morsel makes a morsel of columns.
+func morsel(s *arrow.Schema, seq int64, cols []arrow.Array, n int) *flow.Morsel {
+	return &flow.Morsel{Seq: seq, Batch: array.NewRecordBatch(s, cols, int64(n))}
+}
+
+// once runs a breaker's work at the first pull; every worker waits for it and sees its error.
+type once struct {
+	sync.Once
+	err error
+}
+
+func (o *once) do(f func() error) error {
+	o.Once.Do(func() { o.err = f() })
+	return o.err
+}
+
+// drain pulls an operator to its end with `workers` goroutines; consume is called by each with its own morsels.
+func drain(ctx context.Context, op Operator, workers int, consume func(worker int, m *flow.Morsel) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	work := func(w int) error {
+		for {
+			m, err := op.Next(ctx, w)
+			if err != nil || m == nil {
+				return err
+			}
+			if m.Batch.NumRows() == 0 {
+				continue
+			}
+			if err := consume(w, m); err != nil {
+				return err
+			}
+		}
+	}
+	return parallel(cancel, workers, work)
+}
+
+// parallel runs work on each worker and returns the first error; a panic of a worker becomes an error.
+func parallel(cancel func(), workers int, work func(w int) error) error {
+	if workers == 1 {
+		return guard(func() error { return work(0) })
+	}
+	var first error
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for w := 0; w < workers; w++ {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := guard(func() error { return work(w) }); err != nil {
+				mu.Lock()
+				// A cancellation that follows from another worker's failure must not hide it.
+				if first == nil || errs.Is(first, errs.Cancelled) {
+					first = err
+				}
+				mu.Unlock()
+				cancel()
+			}
+		}()
+	}
+	wg.Wait()
+	return first
+}
+
+// guard turns a panic of the goroutine into an error.
+// AIDEV-NOTE: every goroutine of the library must recover; an unrecovered panic ends the user's process.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errs.Recovered("run", r)
+		}
+	}()
+	return f()
+}

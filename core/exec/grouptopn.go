@@ -1,0 +1,141 @@
+package exec
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/hashtable"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// groupTopN keeps the first rows of each group: it orders all rows once and walks them with one counter per group.
+type groupTopN struct {
+	node  *plan.GroupTopN
+	env   *Env
+	input Operator
+	sch   *arrow.Schema
+	order *total
+	part  *expr.Program
+
+	ran  once
+	held int64
+	data collected
+	perm []int32
+	nums []int64
+	next atomic.Int64
+}
+
+func newGroupTopN(n *plan.GroupTopN, env *Env) (Operator, error) {
+	input, err := Build(n.Input, env, env.Workers)
+	if err != nil {
+		return nil, err
+	}
+	g := &groupTopN{node: n, env: env, input: input, sch: schemaOf(n.Columns())}
+	if g.order, err = newTotal(n.Keys, n.Tie, n.Input.Columns()); err != nil {
+		return nil, err
+	}
+	g.part, err = expr.CompileAll(n.Part, layoutOf(n.Input.Columns()))
+	return g, err
+}
+
+func (g *groupTopN) Schema() *arrow.Schema { return g.sch }
+
+func (g *groupTopN) Close() error {
+	g.env.Memory.Release(g.held)
+	g.held = 0
+	return g.input.Close()
+}
+
+// numberRows gives equal rows equal dense numbers; without columns all rows are equal.
+func numberRows(cols []arrow.Array, ts []types.Type, n int) ([]uint32, int) {
+	ids := make([]uint32, n)
+	if len(cols) == 0 {
+		return ids, 1
+	}
+	table := hashtable.NewGroups(ts)
+	table.FindOrAdd(cols, n, ids)
+	return ids, table.Len()
+}
+
+func exprTypes(es []expr.Expr) []types.Type {
+	out := make([]types.Type, len(es))
+	for i, e := range es {
+		out[i] = e.Type()
+	}
+	return out
+}
+
+func (g *groupTopN) run(ctx context.Context) (err error) {
+	if g.data, g.held, err = collect(ctx, g.input, g.env, "ROW_NUMBER"); err != nil {
+		return err
+	}
+	n := g.data.rows
+	part, err := g.part.EvalArrays(g.env.Fn, g.data.cols, n)
+	if err != nil {
+		return err
+	}
+	s := sorted{env: g.env, order: g.order}
+	perm, err := s.sortRows(g.data)
+	if err != nil {
+		return err
+	}
+	ids, groups := numberRows(part, exprTypes(g.node.Part), n)
+	var peers []uint32 // rows of one group with equal order keys, for rank and dense_rank
+	if g.node.Rank != "row_number" {
+		keys, err := g.order.prog.EvalArrays(g.env.Fn, g.data.cols, n)
+		if err != nil {
+			return err
+		}
+		ts := exprTypes(g.node.Part)
+		for _, k := range g.node.Keys {
+			ts = append(ts, k.Expr.Type())
+		}
+		peers, _ = numberRows(append(append([]arrow.Array{}, part...), keys[:len(g.node.Keys)]...), ts, n)
+	}
+	type state struct {
+		rows, rank, dense int64
+		peer              uint32
+	}
+	states := make([]state, groups)
+	for _, row := range perm {
+		st := &states[ids[row]]
+		st.rows++
+		num := st.rows
+		if peers != nil {
+			if p := peers[row]; st.rows == 1 || p != st.peer {
+				st.peer, st.rank = p, st.rows
+				st.dense++
+			}
+			if num = st.rank; g.node.Rank == "dense_rank" {
+				num = st.dense
+			}
+		}
+		if num <= g.node.Limit {
+			g.perm = append(g.perm, row)
+			g.nums = append(g.nums, num)
+		}
+	}
+	return nil
+}
+
+func (g *groupTopN) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
+	if err := g.ran.do(func() error { return g.run(ctx) }); err != nil {
+		return nil, err
+	}
+	from := g.next.Add(ChunkRows) - ChunkRows
+	if from >= int64(len(g.perm)) {
+		return nil, nil
+	}
+	to := min(from+ChunkRows, int64(len(g.perm)))
+	cols := kernels.TakeBatch(g.data.cols, g.perm[from:to])
+	if g.node.RowNumber != nil {
+		cols = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Int64, g.nums[from:to], nil))
+	}
+	return morsel(g.sch, from/ChunkRows, cols, int(to-from)), nil
+}

@@ -1,0 +1,136 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// scan reads a relation. The relation may skip rows by the pushed predicates; the filter here is the exact one.
+type scan struct {
+	node    *plan.Scan
+	schema  *arrow.Schema
+	filter  *Filter
+	env     *Env
+	workers int
+
+	open  once
+	input flow.Scan
+	late  []flow.Predicate // from joins, known before the first pull
+}
+
+func newScan(n *plan.Scan, env *Env, workers int) (Operator, error) {
+	if n.Source.Relation == nil {
+		return nil, errs.E(errs.Usage, "run", n.Pos, "%q is a live stream and never ends; it cannot be read at once", n.Source.Name).
+			WithHint("use subscribe(), or to_arrow(until='latest') to read up to its present end")
+	}
+	s := &scan{node: n, schema: schemaOf(n.Cols), env: env, workers: workers}
+	if cond := expr.Conjunction(n.Filters); cond != nil {
+		f, err := NewFilter(cond, n.Cols)
+		if err != nil {
+			return nil, err
+		}
+		s.filter = f
+	}
+	return s, nil
+}
+
+func (s *scan) Schema() *arrow.Schema { return s.schema }
+
+func (s *scan) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
+	if err := s.open.do(func() (err error) {
+		req := flow.ScanRequest{Columns: s.node.At, Filters: s.late, Workers: s.workers}
+		if s.filter == nil {
+			req.Limit = s.node.Limit
+		}
+		s.input, err = s.node.Source.Relation.Scan(ctx, req)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	m, err := s.input.Next(ctx, worker)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	cols, n := m.Batch.Columns(), int(m.Batch.NumRows())
+	if s.filter != nil {
+		if cols, n, err = s.filter.Apply(s.env.Fn, cols, n); err != nil {
+			return nil, err
+		}
+	}
+	return morsel(s.schema, m.Seq, cols, n), nil
+}
+
+func (s *scan) Close() error {
+	if s.input != nil {
+		return s.input.Close()
+	}
+	return nil
+}
+
+// values hands out constant rows, from worker 0.
+type values struct {
+	schema *arrow.Schema
+	batch  arrow.RecordBatch
+	done   bool
+}
+
+func newValues(n *plan.Values, env *Env) (Operator, error) {
+	v := &values{schema: schemaOf(n.Cols)}
+	batch, err := ValuesBatch(n, env)
+	v.batch = batch
+	return v, err
+}
+
+// ValuesBatch evaluates the rows of a Values node.
+func ValuesBatch(n *plan.Values, env *Env) (arrow.RecordBatch, error) {
+	schema := schemaOf(n.Cols)
+	cols := make([]arrow.Array, len(n.Cols))
+	for c, col := range n.Cols {
+		column := make([]types.Value, len(n.Rows))
+		for r := range n.Rows {
+			v, err := constant(n.Rows[r][c], env)
+			if err != nil {
+				return nil, err
+			}
+			column[r] = v
+		}
+		cols[c] = types.ArrayOf(column, col.Type)
+	}
+	return array.NewRecordBatch(schema, cols, int64(len(n.Rows))), nil
+}
+
+// constant evaluates an expression that reads no column.
+func constant(e expr.Expr, env *Env) (types.Value, error) {
+	if l, ok := e.(*expr.Lit); ok {
+		return l.V, nil
+	}
+	p, err := expr.Compile(e, nil)
+	if err != nil {
+		return nil, err
+	}
+	arr, err := p.EvalArray(env.Fn, nil, 1)
+	if err != nil {
+		return nil, err
+	}
+	return types.ValueAt(arr, 0, e.Type()), nil
+}
+
+func (v *values) Schema() *arrow.Schema { return v.schema }
+
+func (v *values) Next(_ context.Context, worker int) (*flow.Morsel, error) {
+	if worker != 0 || v.done {
+		return nil, nil
+	}
+	v.done = true
+	return &flow.Morsel{Batch: v.batch}, nil
+}
+
+func (v *values) Close() error { return nil }

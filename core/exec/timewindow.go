@@ -1,0 +1,144 @@
+package exec
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/core/window"
+)
+
+// TimeWindow adds to each row the start and end of its windows, repeating it when there are several. It serves both modes.
+type TimeWindow struct {
+	cut  window.Cut
+	time *expr.Program
+	typ  types.Type
+	edge arrow.DataType
+}
+
+// NewTimeWindow compiles the node.
+func NewTimeWindow(n *plan.TimeWindow) (*TimeWindow, error) {
+	cut, err := WindowCut(n)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := expr.Compile(n.Time, layoutOf(n.Input.Columns()))
+	return &TimeWindow{cut, prog, n.Time.Type(), n.Start.Type.Arrow()}, err
+}
+
+// WindowCut reads the sizes of the node.
+func WindowCut(n *plan.TimeWindow) (window.Cut, error) {
+	at := func(err error) error {
+		e := errs.As(err)
+		e.Pos = n.Pos
+		return e
+	}
+	size, err := window.SpanOf(n.Size)
+	if n.Kind == plan.Session {
+		return window.Cut{}, errs.E(errs.Unsupported, "plan", n.Pos, "SESSION windows are not supported yet, in batch and in incremental mode")
+	}
+	if err != nil {
+		return window.Cut{}, at(err)
+	}
+	if n.Kind == plan.Tumble {
+		return window.Tumble(size), nil
+	}
+	slide, err := window.SpanOf(n.Slide)
+	if err != nil {
+		return window.Cut{}, at(err)
+	}
+	make := window.Hop
+	if n.Kind == plan.Cumulate {
+		make = window.Cumulate
+	}
+	c, err := make(slide, size)
+	if err != nil {
+		return c, at(err)
+	}
+	return c, nil
+}
+
+// Apply returns the columns with start and end behind them. The first `keep` columns are the input's; columns after
+// them (a delta's weight) stay at the end.
+func (w *TimeWindow) Apply(env *fn.Env, cols []arrow.Array, keep, n int) ([]arrow.Array, int, error) {
+	at, err := w.time.EvalArray(env, cols, n)
+	if err != nil {
+		return nil, 0, err
+	}
+	times, err := Micros(at, w.typ)
+	if err != nil {
+		return nil, 0, err
+	}
+	var valid func(int) bool
+	if at.NullN() > 0 {
+		valid = at.IsValid
+	}
+	rows, starts, ends, err := w.cut.Windows(times, valid, make([]int32, 0, n), make([]int64, 0, n), make([]int64, 0, n))
+	if err != nil {
+		return nil, 0, err
+	}
+	if !isIdentity(rows, n) {
+		cols = kernels.TakeBatch(cols, rows)
+	}
+	var mask []byte
+	if valid != nil {
+		mask = kernels.Ones(len(rows))
+		for i, s := range starts {
+			if s == window.NullStart {
+				kernels.ClearBit(mask, i)
+			}
+		}
+	}
+	out := append(make([]arrow.Array, 0, len(cols)+2), cols[:keep]...)
+	out = append(out, kernels.NewFixed(w.edge, starts, mask), kernels.NewFixed(w.edge, ends, mask))
+	return append(out, cols[keep:]...), len(rows), nil
+}
+
+// Micros reads a date or timestamp column as microseconds since 1970. What stands below a NULL is arbitrary.
+func Micros(a arrow.Array, t types.Type) ([]int64, error) {
+	if t.Kind == types.Timestamp || t.Kind == types.TimestampTZ {
+		return kernels.Values[int64](a), nil
+	}
+	convert := window.Micros(t)
+	out := make([]int64, a.Len())
+	put := func(i int, v int64) error {
+		us, ok := convert(v)
+		if !ok && a.IsValid(i) {
+			return errs.New(errs.Data, "assign windows", "a %s lies outside what TIMESTAMP can hold", t)
+		}
+		out[i] = us
+		return nil
+	}
+	if t.Kind == types.Date {
+		for i, v := range kernels.Values[int32](a) {
+			if err := put(i, int64(v)); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	for i, v := range kernels.Values[int64](a) {
+		if err := put(i, v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func newTimeWindow(n *plan.TimeWindow, env *Env, workers int) (Operator, error) {
+	input, err := Build(n.Input, env, workers)
+	if err != nil {
+		return nil, err
+	}
+	w, err := NewTimeWindow(n)
+	if err != nil {
+		return nil, err
+	}
+	return &rowwise{input, schemaOf(n.Columns()), func(cols []arrow.Array, rows int) ([]arrow.Array, int, error) {
+		return w.Apply(env.Fn, cols, len(cols), rows)
+	}}, nil
+}
