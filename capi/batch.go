@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/flow"
 )
@@ -27,6 +28,35 @@ func (h holds) release() {
 	for _, o := range h {
 		o.release()
 	}
+}
+
+// loan is what a query and its runs hold of the caller's variables; the last of them gives it back.
+type loan struct {
+	refs   atomic.Int64
+	owners holds
+	ended  func() // may be nil
+}
+
+// newLoan takes references of its own.
+func newLoan(owners holds, ended func()) *loan {
+	l := &loan{owners: owners.retain(), ended: ended}
+	l.refs.Store(1)
+	return l
+}
+
+func (l *loan) retain() *loan {
+	l.refs.Add(1)
+	return l
+}
+
+func (l *loan) release() {
+	if l.refs.Add(-1) != 0 {
+		return
+	}
+	if l.ended != nil {
+		l.ended()
+	}
+	l.owners.release()
 }
 
 // batch is one record batch, with what travels beside it. It may be exported any number of times.
@@ -53,6 +83,9 @@ func openBatch(rec arrow.RecordBatch, held holds) C.rb_handle {
 
 // openDelta makes a handle for a step's changes.
 func openDelta(d flow.Delta, held holds) C.rb_handle {
+	if d.Batch == nil { // a watermark alone
+		d.Batch = array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 0)
+	}
 	return handles.open(&batch{delta: d, edge: true, held: held.retain()})
 }
 

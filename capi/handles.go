@@ -105,18 +105,23 @@ func rb_drop(h C.rb_handle) C.int32_t {
 		if !ok {
 			return nil
 		}
-		switch c := v.(type) {
-		case canceller:
-			c.cancel()
-			if c, ok := v.(closer); ok {
-				go func() { _ = guardClose("close", c.close) }()
-			}
-		case closer:
+		c, ok := v.(closer)
+		if !ok {
+			return nil
+		}
+		if _, waits := v.(waiter); !waits {
 			return c.close()
 		}
+		if c, ok := v.(canceller); ok {
+			c.cancel()
+		}
+		go func() { _ = guardClose("close", c.close) }()
 		return nil
 	})
 }
+
+// waiter is a value whose close waits for a run to end.
+type waiter interface{ closeWaits() }
 
 // canceller is a value with calls that wait.
 type canceller interface{ cancel() }

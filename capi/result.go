@@ -19,18 +19,20 @@ func withSchema(rec arrow.RecordBatch, s *arrow.Schema) arrow.RecordBatch {
 	return array.NewRecordBatch(s, rec.Columns(), rec.NumRows())
 }
 
-// result is a batch run that is being read. It holds the imports of its query until the run has ended.
+// result is a batch run that is being read. It holds the loan of its query until the run has ended.
 type result struct {
 	mu     sync.Mutex // one reader at a time; close waits for it
 	ctx    context.Context
 	reader array.RecordReader
 	stop   context.CancelFunc
-	held   holds
+	loan   *loan
 }
 
 func (*result) kind() string { return "result" }
 
 func (r *result) cancel() { r.stop() }
+
+func (*result) closeWaits() {}
 
 func (r *result) close() error {
 	r.stop()
@@ -39,14 +41,14 @@ func (r *result) close() error {
 	if r.reader != nil {
 		r.reader.Release() // returns when the run's workers have: only then may the imports go
 		r.reader = nil
-		r.held.release()
+		r.loan.release()
 	}
 	return nil
 }
 
-// newResult takes reader and the references of held over.
-func newResult(ctx context.Context, reader array.RecordReader, stop context.CancelFunc, held holds) *result {
-	return &result{ctx: ctx, reader: reader, stop: stop, held: held}
+// newResult takes the reader and a reference of the loan over.
+func newResult(ctx context.Context, reader array.RecordReader, stop context.CancelFunc, held *loan) *result {
+	return &result{ctx: ctx, reader: reader, stop: stop, loan: held}
 }
 
 // rb_result_schema fills a C schema.
@@ -84,7 +86,7 @@ func rb_result_next(h C.rb_handle, out *C.rb_handle, err *C.rb_text) C.int32_t {
 			return errs.New(errs.Usage, "result", "the result is closed")
 		}
 		if r.reader.Next() {
-			*out = openBatch(r.reader.RecordBatch(), r.held)
+			*out = openBatch(r.reader.RecordBatch(), r.loan.owners)
 			return nil
 		}
 		return r.reader.Err()

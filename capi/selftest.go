@@ -66,7 +66,7 @@ func rb_test_echo(h C.rb_handle, out *C.rb_handle, err *C.rb_text) C.int32_t {
 			return e
 		}
 		ctx, stop := context.WithCancel(context.Background())
-		*out = handles.open(newResult(ctx, reader, stop, holds{rel.owner}.retain()))
+		*out = handles.open(newResult(ctx, reader, stop, newLoan(holds{rel.owner}, nil)))
 		return nil
 	})
 }
