@@ -18,7 +18,9 @@ func (e *env) aggregate(x *sql.Function, name string) expr.Expr {
 	if e.inAgg {
 		failHint(x.Pos, "compute the inner one in a subquery", "aggregates cannot be nested: %s is inside another aggregate", name)
 	}
-	item := e.aggItem(x, name)
+	in := *e
+	in.inAgg = true
+	item := in.aggItem(x, name)
 	home, at := e.block, e
 	if e.block == nil || !e.block.scopeOwns(item) {
 		if outer := e.outerHome(item); outer != nil {
@@ -42,8 +44,6 @@ func havingHint(clause string) string {
 
 // aggItem binds the parts of an aggregate call over the rows that it gathers.
 func (e *env) aggItem(x *sql.Function, name string) plan.AggItem {
-	in := *e
-	in.inAgg = true
 	if x.Nulls != sql.NullsUnstated {
 		failUnsupported(x.Pos, "IGNORE NULLS in an aggregate")
 	}
@@ -55,10 +55,10 @@ func (e *env) aggItem(x *sql.Function, name string) plan.AggItem {
 			fail(x.Pos, "* is an argument of count alone")
 		}
 	case len(x.WithinGroup) > 0:
-		item.Args, name = in.withinGroup(x, name)
+		item.Args, name = e.withinGroup(x, name)
 		order = nil
 	default:
-		item.Args = in.positional(x)
+		item.Args = e.positional(x)
 	}
 	if name == "count" && len(item.Args) == 0 {
 		name = "count_star"
@@ -76,10 +76,10 @@ func (e *env) aggItem(x *sql.Function, name string) plan.AggItem {
 		item.Args[i] = e.cast(item.Args[i], sig.Args[i], x.Pos)
 	}
 	if x.Filter != nil {
-		item.Filter = in.bindCondition(x.Filter, "the condition of FILTER")
+		item.Filter = e.bindCondition(x.Filter, "the condition of FILTER")
 	}
 	if agg.Ordering { // the others do not depend on the order
-		item.Order = in.sortItems(order)
+		item.Order = e.sortItems(order)
 	}
 	if len(item.Args) == 0 {
 		item.Distinct = false

@@ -166,7 +166,8 @@ func splitComment(s string) (comment, rest string) {
 func describe(c Catalog, t *testing.T, query string) string {
 	q, err := bindText(t, c, query)
 	if err != nil {
-		return "ERROR " + err.Error() + "\n"
+		e := errs.As(err)
+		return strings.TrimRight(fmt.Sprintf("ERROR %s at %d: %s\n%s", e.Kind, e.Pos.Col, e.Msg, e.Hint), "\n") + "\n"
 	}
 	checkPlan(t, q.Root)
 	var cols []string

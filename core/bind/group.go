@@ -98,7 +98,7 @@ func (bl *block) groupSets(g sql.GroupItem) [][]int {
 	case sql.GroupSet:
 		set := []int{}
 		for _, x := range g.Exprs {
-			set = union(set, bl.key(x))
+			set = union(set, bl.key(x, true))
 		}
 		return [][]int{set}
 	case sql.GroupingSets:
@@ -139,21 +139,21 @@ func (bl *block) groupSets(g sql.GroupItem) [][]int {
 }
 
 // key binds one expression of GROUP BY: a position in the select list, a column, an alias when there is no such column,
-// a time window, or any other expression.
-func (bl *block) key(x sql.Expr) []int {
+// a time window, or any other expression. What a name or a position stands for is not looked up again.
+func (bl *block) key(x sql.Expr, names bool) []int {
 	name := ""
-	if l, ok := x.(*sql.Literal); ok && l.Kind == sql.LitInt {
+	if l, ok := x.(*sql.Literal); ok && l.Kind == sql.LitInt && names {
 		it := bl.ordinal(l, "GROUP BY")
 		if it.x == nil {
 			return []int{bl.addKey(it.value, it.name)}
 		}
-		x, name = it.x, it.name
+		x, name, names = it.x, it.name, false
 	} else if c, ok := x.(*sql.ColumnRef); ok && len(c.Parts) == 1 {
 		name = c.Parts[0].Name
-		if _, used := bl.scope.lookup(c.Parts); used == 0 {
+		if _, used := bl.scope.lookup(c.Parts); used == 0 && names {
 			for _, it := range bl.items {
 				if it.x != nil && it.alias != "" && sameName(it.alias, name) {
-					x = it.x
+					x, names = it.x, false
 					break
 				}
 			}
@@ -169,7 +169,7 @@ func (bl *block) key(x sql.Expr) []int {
 	if row, ok := x.(*sql.Row); ok {
 		var out []int
 		for _, r := range row.Items {
-			out = union(out, bl.key(r))
+			out = union(out, bl.key(r, names))
 		}
 		return out
 	}

@@ -200,7 +200,7 @@ func (e *env) commonNames(left, right *scope) []sql.Ident {
 func (s *scope) names() []string {
 	var out []string
 	for _, t := range s.tables {
-		out = append(out, columnNames(t.cols)...)
+		out = append(out, suggestions(t.cols)...)
 	}
 	return out
 }

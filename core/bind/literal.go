@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -48,14 +49,14 @@ func number(x *sql.Literal, negative bool) *expr.Lit {
 		n.Neg(n)
 	}
 	if isDecimal {
-		width := len(strings.TrimLeft(whole, "0")) + len(fraction)
+		width := len(whole) + len(fraction) // DuckDB counts leading zeros: 0.05 is DECIMAL(3,2)
 		if width > 38 {
 			return double(text, x.Pos)
 		}
-		return &expr.Lit{V: decimal128.FromBigInt(n), T: types.Dec(max(width, 1), len(fraction))}
+		return &expr.Lit{V: decimal128.FromBigInt(n), T: types.Dec(width, len(fraction))}
 	}
 	switch {
-	case n.IsInt64() && int64(int32(n.Int64())) == n.Int64():
+	case n.IsInt64() && int64(int32(n.Int64())) == n.Int64() && n.Int64() != math.MinInt32: // it is BIGINT in DuckDB
 		return &expr.Lit{V: n.Int64(), T: types.Int32}
 	case n.IsInt64():
 		return &expr.Lit{V: n.Int64(), T: types.Int64}
@@ -73,9 +74,16 @@ func double(text string, pos errs.Pos) *expr.Lit {
 	return &expr.Lit{V: f, T: types.Float64}
 }
 
-// castNumber converts a whole constant without evaluating anything: lists of a hundred thousand values are common. Nil
+// castNumber converts a number without evaluating anything: lists of a hundred thousand values are common. Nil
 // leaves the cast to the evaluator.
 func castNumber(l *expr.Lit, t types.Type) *expr.Lit {
+	if l.T.Kind == types.Decimal && t.Kind == types.Decimal && t.Scale >= l.T.Scale {
+		scaled := new(big.Int).Mul(l.V.(decimal128.Num).BigInt(), pow10(int(t.Scale-l.T.Scale)))
+		if new(big.Int).Abs(scaled).Cmp(pow10(int(t.Width))) < 0 {
+			return &expr.Lit{V: decimal128.FromBigInt(scaled), T: t}
+		}
+		return nil
+	}
 	n := whole(l)
 	if n == nil {
 		return nil

@@ -92,7 +92,11 @@ func display(x sql.Expr) string {
 		if x.What == sql.IsNull {
 			return "(" + display(x.X) + " IS " + not + "NULL)"
 		}
-		return "(" + display(x.X) + " IS " + not + string(x.What) + ")"
+		if x.What == sql.IsUnknown {
+			return "(" + display(x.X) + " IS " + not + "NULL)"
+		}
+		not = map[bool]string{true: "", false: "NOT "}[x.Not]
+		return "(CAST(" + display(x.X) + " AS BOOLEAN) IS " + not + "DISTINCT FROM " + lower(string(x.What)) + ")"
 	case *sql.Match:
 		return displayMatch(x)
 	case *sql.Between:
@@ -217,13 +221,25 @@ func displayCase(x *sql.Case) string {
 }
 
 // quotedFunctions are names that DuckDB's printer quotes because its grammar has them as keywords.
-var quotedFunctions = map[string]bool{"substring": true, "position": true, "trim": true, "overlay": true, "row": true, "extract": true}
+var quotedFunctions = func() map[string]bool {
+	set := map[string]bool{}
+	for _, n := range strings.Fields(`substring position trim overlay row extract first last left right replace nullif map
+		year quarter month week day hour minute second millisecond microsecond decade century millennium if`) {
+		set[n] = true
+	}
+	return set
+}()
 
 func displayFunction(x *sql.Function) string {
 	name := lower(x.Name.Last().Name)
 	switch {
 	case name == "count" && (len(x.Args) == 0 || len(x.Args) == 1 && isStar(x.Args[0].Value)):
+		if x.Over != nil {
+			return "count()" + displayTail(x)
+		}
 		return "count_star()" + displayTail(x)
+	case name == "ifnull":
+		name = "COALESCE"
 	case name == "coalesce" || name == "grouping":
 		name = strings.ToUpper(name)
 	case len(x.Args) == 0 && strings.HasPrefix(name, "current_"):

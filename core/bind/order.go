@@ -104,6 +104,12 @@ func (b *Binder) rowCount(x sql.Expr, name string, absent int64) int64 {
 	if _, ok := x.(*sql.Subquery); ok {
 		failUnsupported(x.Position(), name+" with a subquery")
 	}
+	sql.Inspect(x, func(n sql.Node) bool {
+		if c, ok := n.(*sql.ColumnRef); ok {
+			fail(c.Pos, "%s must be a constant; %q is a column", name, c.Parts)
+		}
+		return true
+	})
 	v := e.bind(x)
 	if !v.Type().IsNumeric() && v.Type().Kind != types.Null && v.Type().Kind != types.Varchar {
 		fail(x.Position(), "%s wants a number, not %s", name, v.Type())

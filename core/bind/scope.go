@@ -7,7 +7,6 @@ import (
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/sql"
-	"github.com/riverbed/riverbed/core/types"
 )
 
 // scope is what names mean at one place: the tables of FROM, and around them the scopes of outer queries.
@@ -196,7 +195,7 @@ func (s *scope) failUnknown(name sql.Name, more []string) {
 		}
 		for at := s; at != nil; at = at.parent {
 			if t := at.tableNamed(qualifier); t != nil {
-				failHint(name.Last().Pos, candidates("columns of "+t.alias, column, columnNames(t.cols)), "no column %q in %s", column, t.alias)
+				failHint(name.Last().Pos, candidates("columns of "+t.alias, column, suggestions(t.cols)), "no column %q in %s", column, t.alias)
 			}
 		}
 		var tables []string
@@ -211,7 +210,7 @@ func (s *scope) failUnknown(name sql.Name, more []string) {
 	var in []string
 	for at := s; at != nil; at = at.parent {
 		for _, t := range at.tables {
-			names = append(names, columnNames(t.cols)...)
+			names = append(names, suggestions(t.cols)...)
 			if at == s && t.alias != "" {
 				in = append(in, t.alias)
 			}
@@ -228,19 +227,19 @@ func (s *scope) failUnknown(name sql.Name, more []string) {
 	failHint(pos, hint, "no column %q%s", name[0].Name, where)
 }
 
-func columnNames(cols []plan.Column) []string {
-	out := make([]string, len(cols))
-	for i, c := range cols {
-		out[i] = c.Name
+// suggestions are the names of columns without the hidden one.
+func suggestions(cols []plan.Column) []string {
+	out := columnNames(cols)
+	if n := len(out); n > 0 && out[n-1] == RowIDColumn {
+		out = out[:n-1]
 	}
 	return out
 }
 
-// fields are columns without their IDs.
-func fields(cols []plan.Column) []types.Field {
-	out := make([]types.Field, len(cols))
+func columnNames(cols []plan.Column) []string {
+	out := make([]string, len(cols))
 	for i, c := range cols {
-		out[i] = types.Field{Name: c.Name, Type: c.Type}
+		out[i] = c.Name
 	}
 	return out
 }

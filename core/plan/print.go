@@ -319,6 +319,9 @@ func subqueryText(e *expr.Subquery) string {
 	case expr.ExistsSub:
 		s = "EXISTS " + s
 	case expr.InSub:
+		if e.Negate {
+			return args + " NOT IN " + s
+		}
 		s = args + " IN " + s
 	case expr.AnySub:
 		s = args + " " + e.Op + " ANY " + s
