@@ -28,7 +28,7 @@ type Table struct {
 	gone     []goneRow
 	tracking bool
 
-	fresh []uint32
+	fresh []int32
 }
 
 type dirtyRow struct {
@@ -88,7 +88,7 @@ func (t *Table) Find(k Keys, slots []uint32) {
 
 // Upsert writes the slot of each key into slots and makes empty rows for keys not yet there. It returns the
 // positions of the keys that made a row, in order; valid until the next call.
-func (t *Table) Upsert(k Keys, slots []uint32) (fresh []uint32) {
+func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 	t.fresh = t.fresh[:0]
 	t.idx.reserve(t, k.Len())
 	for i, h := range k.Hash {
@@ -98,7 +98,7 @@ func (t *Table) Upsert(k Keys, slots []uint32) (fresh []uint32) {
 			s = t.take(h, k.Group[i])
 			t.keys.set(s, key)
 			t.idx.insert(h, s)
-			t.fresh = append(t.fresh, uint32(i))
+			t.fresh = append(t.fresh, int32(i))
 		}
 		slots[i] = s
 	}

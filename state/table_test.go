@@ -221,8 +221,8 @@ func TestValuesOfEveryType(t *testing.T) {
 			}
 			v := NewValues(c.t)
 			v.Resize(5)
-			v.Put([]uint32{4, 0, 2}, in, []uint32{0, 1, 2})
-			v.Put([]uint32{1}, in, []uint32{2})
+			v.Put([]uint32{4, 0, 2}, in, []int32{0, 1, 2})
+			v.Put([]uint32{1}, in, []int32{2})
 			v.Reset([]uint32{1})
 			out, err := v.Save([]uint32{4, 0, 2, NoSlot})
 			if err != nil {
@@ -232,7 +232,7 @@ func TestValuesOfEveryType(t *testing.T) {
 				t.Fatalf("got %v, want %v and NULL", out, in)
 			}
 			// A slot that held NULL takes a value, and a slice is read at its offset.
-			v.Put([]uint32{0}, array.NewSlice(in, 2, 3), []uint32{0})
+			v.Put([]uint32{0}, array.NewSlice(in, 2, 3), []int32{0})
 			out, _ = v.Save([]uint32{0})
 			if !array.Equal(out, array.NewSlice(in, 2, 3)) {
 				t.Fatalf("got %v, want %v", out, array.NewSlice(in, 2, 3))

@@ -14,7 +14,7 @@ import (
 type Values interface {
 	Column
 	// Put stores rows[i] of from in slots[i].
-	Put(slots []uint32, from arrow.Array, rows []uint32)
+	Put(slots []uint32, from arrow.Array, rows []int32)
 }
 
 // NewValues makes a column for a type.
@@ -51,7 +51,7 @@ type value struct {
 
 func (v *value) State() types.Type { return v.typ }
 
-func (v *value) setNulls(slots []uint32, from arrow.Array, rows []uint32) {
+func (v *value) setNulls(slots []uint32, from arrow.Array, rows []int32) {
 	if v.null == nil {
 		if from.NullN() == 0 {
 			return
@@ -91,10 +91,10 @@ func (v *value) array(n int, nulls int, bufs ...*memory.Buffer) arrow.Array {
 }
 
 // iota32 returns 0..n-1, for loading whole arrays.
-func iota32(n int) []uint32 {
-	out := make([]uint32, n)
+func iota32(n int) []int32 {
+	out := make([]int32, n)
 	for i := range out {
-		out[i] = uint32(i)
+		out[i] = int32(i)
 	}
 	return out
 }
@@ -116,7 +116,7 @@ func (f *fixed[T]) Resize(n int) {
 func (f *fixed[T]) Reset([]uint32) {}
 func (f *fixed[T]) Bytes() int64   { return int64(cap(f.v)*f.width + cap(f.null)) }
 
-func (f *fixed[T]) Put(slots []uint32, from arrow.Array, rows []uint32) {
+func (f *fixed[T]) Put(slots []uint32, from arrow.Array, rows []int32) {
 	if len(slots) == 0 {
 		return // an empty array may have no buffers
 	}
@@ -161,7 +161,7 @@ func (b *bools) Resize(n int) {
 func (b *bools) Reset([]uint32) {}
 func (b *bools) Bytes() int64   { return int64(cap(b.v) + cap(b.null)) }
 
-func (b *bools) Put(slots []uint32, from arrow.Array, rows []uint32) {
+func (b *bools) Put(slots []uint32, from arrow.Array, rows []int32) {
 	if len(slots) == 0 {
 		return // an empty array may have no buffers
 	}
@@ -202,7 +202,7 @@ func (b *byteStrings) Reset(slots []uint32) {
 }
 func (b *byteStrings) Bytes() int64 { return b.h.bytes() + int64(cap(b.null)) }
 
-func (b *byteStrings) Put(slots []uint32, from arrow.Array, rows []uint32) {
+func (b *byteStrings) Put(slots []uint32, from arrow.Array, rows []int32) {
 	if len(slots) == 0 {
 		return // an empty array may have no buffers
 	}
@@ -262,7 +262,7 @@ func (b *boxed) Reset(slots []uint32) {
 }
 func (b *boxed) Bytes() int64 { return int64(cap(b.v)) * 256 }
 
-func (b *boxed) Put(slots []uint32, from arrow.Array, rows []uint32) {
+func (b *boxed) Put(slots []uint32, from arrow.Array, rows []int32) {
 	for i, s := range slots {
 		// A copy, so that one kept value does not keep its whole batch.
 		one, err := array.Concatenate([]arrow.Array{array.NewSlice(from, int64(rows[i]), int64(rows[i])+1)}, memory.DefaultAllocator)
@@ -320,6 +320,32 @@ func (c *Int64s) Load(slots []uint32, saved arrow.Array) error {
 	v := saved.(*array.Int64).Int64Values()
 	for i, s := range slots {
 		c.V[s] = v[i]
+	}
+	return nil
+}
+
+// Bytes is a column of byte strings that the engine makes itself: order keys.
+type Bytes struct{ h heap }
+
+func (b *Bytes) Resize(n int)                { b.h.resize(n) }
+func (b *Bytes) Set(slot uint32, val []byte) { b.h.set(slot, val) }
+
+// Get returns the bytes of a slot; valid until the next change.
+func (b *Bytes) Get(slot uint32) []byte { return b.h.get(slot) }
+func (b *Bytes) Reset(slots []uint32) {
+	for _, s := range slots {
+		b.h.free(s)
+	}
+}
+func (b *Bytes) State() types.Type { return types.Binary }
+func (b *Bytes) Bytes() int64      { return b.h.bytes() }
+func (b *Bytes) Save(slots []uint32) (arrow.Array, error) {
+	return (&byteStrings{value{typ: types.Binary, dt: arrow.BinaryTypes.Binary}, b.h}).Save(slots)
+}
+func (b *Bytes) Load(slots []uint32, saved arrow.Array) error {
+	v := saved.(*array.Binary)
+	for i, s := range slots {
+		b.h.set(s, v.Value(i))
 	}
 	return nil
 }

@@ -1,0 +1,530 @@
+package incremental
+
+import (
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/exec"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/state"
+)
+
+// aggregate keeps the accumulators of all groups. A group is there while it has rows; without keys there is one group
+// from the start.
+//
+//	in:    any weights
+//	out:   changelog: −1 the old row, +1 the new row of each group that changed in the step
+//	       closing:   +1 each group once, when the watermark has settled it
+//	       at end:    +1 each group once, when the input has ended (bounded inputs)
+//	state: aggregate_groups     group key → keys, row count, accumulators
+//	       aggregate_distinct   group key, arguments → weight, for DISTINCT
+//	time:  groups that the watermark has settled are dropped by range
+type aggregate struct {
+	node  *plan.Aggregate
+	when  emitWhen
+	prep  *exec.Prepared
+	enc   *keyEncoder
+	keys  []state.Values
+	count *state.Int64s
+	accs  []fn.Accumulator
+	table *state.Table
+
+	distinct []*distinctArgs // per aggregate; nil without DISTINCT
+
+	closing *closing
+	timers  *timers
+	closes  []int64 // by slot
+
+	global bool // no keys: one group, always there
+	owner  bool // this instance has that group
+	begun  bool
+
+	step    uint64
+	seen    []uint64 // by slot: the last step that touched it
+	touched []uint32 // in this step, in order
+	before  []oldRows
+	at      []int32 // by slot: scratch
+	slots   []uint32
+}
+
+// emitWhen is when an operator's groups are shown.
+type emitWhen uint8
+
+const (
+	changelog emitWhen = iota // their changes, each step
+	closed                    // once, when the watermark has settled them
+	atEnd                     // once, when a bounded input has ended
+)
+
+// oldRows are the rows that some groups had before this step.
+type oldRows struct {
+	slots []uint32
+	cols  []arrow.Array
+}
+
+// emitOf decides when a grouping node emits, and by which closing time it drops its groups.
+func emitOf(n plan.Node, input plan.Node, emit plan.EmitPolicy) (emitWhen, *closing) {
+	var c *closing
+	col, ok := plan.ClosingColumn(n)
+	if ok && (emit == plan.EmitOnWatermark || settled(input)) {
+		at := closingOf(plan.TimeColumns(input)[col.ID], layoutOf(input.Columns())[col.ID])
+		c = &at
+	}
+	switch {
+	case !plan.Live(n):
+		return atEnd, nil
+	case emit == plan.EmitOnWatermark && c != nil:
+		return closed, c
+	}
+	return changelog, c
+}
+
+func aggregateDecl(values []string) state.Decl {
+	return state.Decl{Name: "aggregate_groups", Version: 1, Key: state.RowKey, Values: values, About: "group key → keys, row count, accumulators"}
+}
+
+func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
+	if n.Sets != nil {
+		return nil, errs.New(errs.Unsupported, "plan", "grouping sets are not supported in incremental mode")
+	}
+	prep, err := exec.PrepareAggregate(n)
+	if err != nil {
+		return nil, err
+	}
+	a := &aggregate{node: n, prep: prep, count: &state.Int64s{}, timers: newTimers(), global: len(n.Keys) == 0}
+	var keyTypes []types.Type
+	var names []string
+	for _, k := range n.Keys {
+		keyTypes = append(keyTypes, k.Expr.Type())
+		names = append(names, k.Col.Name)
+	}
+	a.enc = newKeyEncoder(keyTypes)
+	a.keys = valueColumns(keyTypes)
+	if a.when, a.closing, err = a.timing(emit); err != nil {
+		return nil, err
+	}
+	var cols []state.Column
+	for _, k := range a.keys {
+		cols = append(cols, k)
+	}
+	cols, names = append(cols, a.count), append(names, "_rows")
+	updating := plan.Updating(n.Input, emit)
+	for i := range n.Aggs {
+		item := &n.Aggs[i]
+		acc, err := newAccumulator(prep, i, item, updating)
+		if err != nil {
+			return nil, err
+		}
+		a.accs = append(a.accs, acc)
+		cols, names = append(cols, acc), append(names, item.Col.Name)
+		var d *distinctArgs
+		if item.Distinct {
+			d = newDistinctArgs(tableSuffix(i), keyTypes, prep.Config(i).Args)
+		}
+		a.distinct = append(a.distinct, d)
+	}
+	a.table = state.NewTable(aggregateDecl(names), cols...)
+	return a, nil
+}
+
+// timing finds the key column that closes groups.
+func (a *aggregate) timing(emit plan.EmitPolicy) (emitWhen, *closing, error) {
+	when, c := emitOf(a.node, a.node.Input, emit)
+	if c == nil {
+		return when, nil, nil
+	}
+	// The evaluated keys stand first, so the position is that among the keys.
+	col, _ := plan.ClosingColumn(a.node)
+	for i, k := range a.node.Keys {
+		if refers(k.Expr, col.ID) {
+			c.pos = i
+			return when, c, nil
+		}
+	}
+	return 0, nil, errs.Bug("plan", "the closing column %s is no group key", col.Name)
+}
+
+func newAccumulator(prep *exec.Prepared, i int, item *plan.AggItem, updating bool) (fn.Accumulator, error) {
+	cfg := prep.Config(i)
+	switch {
+	case item.Fn.Algebra == fn.BatchOnly:
+		return nil, errs.E(errs.Unsupported, "plan", item.Pos, "%s() is not supported in incremental mode: %s", item.Fn.Name, item.Fn.Why)
+	case updating && item.Overload.NewRetract != nil:
+		return item.Overload.NewRetract(cfg), nil
+	}
+	return item.Overload.New(cfg), nil
+}
+
+// own tells the instance which key groups it has.
+func (a *aggregate) own(instance, of int) {
+	a.owner = a.global && owner(kernels.KeyGroup(globalHash()), of) == instance
+}
+
+// tableSuffix tells the DISTINCT tables of one node apart.
+func tableSuffix(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return "_" + strconv.Itoa(i)
+}
+
+// refers reports whether e is the column.
+func refers(e expr.Expr, id expr.ColID) bool {
+	c, ok := e.(*expr.Col)
+	return ok && c.ID == id
+}
+
+// globalHash is the hash of the key without columns.
+func globalHash() uint64 { return hashOf(nil, 1)[0] }
+
+func (a *aggregate) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
+	n := d.Rows()
+	cols, err := a.prep.Eval(env, d.Columns(), n)
+	if err != nil {
+		return Batch{}, err
+	}
+	return Batch{Cols: cols, N: n, W: d.Weights(), Hash: hashOf(cols[:len(a.node.Keys)], n)}, nil
+}
+
+func (a *aggregate) Process(ctx *Ctx, _ int, in Batch) error {
+	if err := a.begin(); err != nil {
+		return err
+	}
+	slots, err := a.find(&in)
+	if err != nil {
+		return err
+	}
+	if in.W == nil {
+		for _, s := range slots {
+			a.count.V[s]++
+		}
+	} else {
+		for i, s := range slots {
+			a.count.V[s] += in.W[i]
+		}
+	}
+	for i, acc := range a.accs {
+		groups, args, sel := a.prep.Inputs(i, in.Cols, slots)
+		if len(groups) == 0 {
+			continue
+		}
+		w := in.W
+		if w != nil && sel != nil {
+			w = pickRows(w, sel)
+		}
+		if d := a.distinct[i]; d != nil {
+			if groups, args, w = d.changes(&in, sel, groups, args, w); len(groups) == 0 {
+				continue
+			}
+		}
+		if err := acc.Add(groups, args, w); err != nil {
+			return a.located(i, err)
+		}
+	}
+	return nil
+}
+
+func (a *aggregate) located(i int, err error) error {
+	if e := errs.As(err); !e.Pos.Valid() {
+		e.Pos = a.node.Aggs[i].Pos
+	}
+	return err
+}
+
+// begin makes the group of a global aggregate, before any row.
+func (a *aggregate) begin() error {
+	if !a.owner || a.begun {
+		return nil
+	}
+	a.begun = true
+	if a.table.Len() == 0 {
+		h := globalHash()
+		a.table.Upsert(state.Keys{Offsets: []uint32{0, 0}, Hash: []uint64{h}, Group: []uint8{uint8(kernels.KeyGroup(h))}}, make([]uint32, 1))
+		a.grow()
+	}
+	return a.touch(a.table.All())
+}
+
+func (a *aggregate) grow() {
+	for len(a.seen) < a.table.Slots() {
+		a.seen, a.closes, a.at = append(a.seen, 0), append(a.closes, never), append(a.at, 0)
+	}
+}
+
+// find returns the group of each row, new ones made, and notes which of them this step touches.
+func (a *aggregate) find(in *Batch) ([]uint32, error) {
+	a.slots = resize(a.slots, in.N)
+	slots := a.slots
+	if a.global {
+		all := a.table.All()
+		for i := range slots {
+			slots[i] = all[0]
+		}
+		return slots, a.touch(all)
+	}
+	nk := len(a.node.Keys)
+	fresh := a.table.Upsert(a.enc.encode(in.Cols[:nk], in.N, in.Hash), slots)
+	a.grow()
+	putFresh(a.keys, in.Cols, fresh, slots)
+	if a.closing != nil && len(fresh) > 0 {
+		a.setTimers(in.Cols, fresh, slots)
+	}
+	return slots, a.touch(slots)
+}
+
+func (a *aggregate) setTimers(cols []arrow.Array, fresh []int32, slots []uint32) {
+	at := closing{0, a.closing.after}.at([]arrow.Array{kernels.Take(cols[a.closing.pos], fresh)})
+	for i, r := range fresh {
+		s := slots[r]
+		a.closes[s] = at[i]
+		a.timers.add(at[i], s)
+	}
+}
+
+// touch notes the groups that change in this step and remembers the rows that they have shown.
+func (a *aggregate) touch(slots []uint32) error {
+	first := len(a.touched)
+	for _, s := range slots {
+		if a.seen[s] != a.step+1 {
+			a.seen[s] = a.step + 1
+			a.touched = append(a.touched, s)
+		}
+	}
+	if a.when != changelog {
+		return nil
+	}
+	var shown []uint32
+	for _, s := range a.touched[first:] {
+		if a.count.V[s] > 0 || a.global && a.step > 0 {
+			shown = append(shown, s)
+		}
+	}
+	if len(shown) == 0 {
+		return nil
+	}
+	cols, err := a.results(shown)
+	a.before = append(a.before, oldRows{shown, cols})
+	return err
+}
+
+// results are the output rows of groups.
+func (a *aggregate) results(slots []uint32) ([]arrow.Array, error) {
+	cols, err := gather(a.keys, slots)
+	if err != nil {
+		return nil, err
+	}
+	for i, acc := range a.accs {
+		r, err := acc.Result(slots)
+		if err != nil {
+			return nil, a.located(i, err)
+		}
+		cols = append(cols, r)
+	}
+	return cols, nil
+}
+
+func (a *aggregate) Advance(ctx *Ctx, w flow.Watermark) error {
+	if err := a.begin(); err != nil {
+		return err
+	}
+	var err error
+	switch {
+	case a.when == changelog:
+		err = a.emitChanges(ctx)
+	case a.when == atEnd && w == flow.EndWatermark:
+		if all := a.present(a.table.All()); len(all) > 0 {
+			err = a.emit(ctx, all)
+		}
+		a.drop(a.table.All())
+		a.owner = false // the one group was shown
+	}
+	if err != nil {
+		return err
+	}
+	negative := a.endStep()
+	if a.closing != nil && w != flow.NoWatermark {
+		if err := a.close(ctx, w); err != nil {
+			return err
+		}
+	}
+	if negative > 0 {
+		return ctx.missing("aggregate", negative)
+	}
+	return nil
+}
+
+// endStep drops the groups that have no rows left.
+func (a *aggregate) endStep() (negative int64) {
+	var gone []uint32
+	for _, s := range a.touched {
+		switch {
+		case !a.table.Live(s):
+		case a.count.V[s] < 0:
+			negative++
+		case a.count.V[s] == 0 && !a.global:
+			gone = append(gone, s)
+		}
+	}
+	a.table.Touch(a.touched)
+	a.drop(gone)
+	for _, d := range a.distinct {
+		if d != nil {
+			negative += d.endStep()
+		}
+	}
+	a.touched, a.before = a.touched[:0], a.before[:0]
+	a.step++
+	return negative
+}
+
+// close ends the groups that the watermark has settled. They are shown now, or were all along.
+func (a *aggregate) close(ctx *Ctx, w flow.Watermark) error {
+	var due []uint32
+	for _, s := range a.timers.pop(w) {
+		if a.table.Live(s) && a.closes[s] <= int64(w) {
+			a.closes[s] = never // a slot may stand in the timers twice
+			due = append(due, s)
+		}
+	}
+	if a.when == closed {
+		if show := a.present(due); len(show) > 0 {
+			if err := a.emit(ctx, show); err != nil {
+				return err
+			}
+		}
+	}
+	a.drop(due)
+	return nil
+}
+
+func (a *aggregate) emit(ctx *Ctx, slots []uint32) error {
+	cols, err := a.results(slots)
+	if err != nil {
+		return err
+	}
+	return ctx.Emit(cols, len(slots), nil)
+}
+
+// present keeps the groups that have rows.
+func (a *aggregate) present(slots []uint32) []uint32 {
+	out := make([]uint32, 0, len(slots))
+	for _, s := range slots {
+		if a.count.V[s] > 0 || a.global {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// emitChanges retracts the rows that touched groups had and shows those that they have, where the two differ.
+func (a *aggregate) emitChanges(ctx *Ctx) error {
+	now := a.present(a.touched)
+	var after []arrow.Array
+	if len(now) > 0 {
+		var err error
+		if after, err = a.results(now); err != nil {
+			return err
+		}
+	}
+	for _, s := range a.touched {
+		a.at[s] = -1
+	}
+	for i, s := range now {
+		a.at[s] = int32(i)
+	}
+	unchanged := make([]bool, len(now))
+	same := 0
+	for _, old := range a.before {
+		at := make([]int32, len(old.slots))
+		for i, s := range old.slots {
+			at[i] = a.at[s]
+		}
+		var rows []int32
+		for i, eq := range sameRows(old.cols, after, at) {
+			if eq {
+				unchanged[at[i]] = true
+				same++
+			} else {
+				rows = append(rows, int32(i))
+			}
+		}
+		if len(rows) > 0 {
+			if err := ctx.Emit(kernels.TakeBatch(old.cols, rows), len(rows), filled(len(rows), -1)); err != nil {
+				return err
+			}
+		}
+	}
+	if same == 0 {
+		return ctx.Emit(after, len(now), nil)
+	}
+	rows := make([]int32, 0, len(now)-same)
+	for i := range now {
+		if !unchanged[i] {
+			rows = append(rows, int32(i))
+		}
+	}
+	return ctx.Emit(kernels.TakeBatch(after, rows), len(rows), nil)
+}
+
+func filled(n int, v int64) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
+}
+
+func (a *aggregate) drop(slots []uint32) {
+	for _, s := range slots {
+		a.closes[s] = never
+	}
+	for _, d := range a.distinct {
+		if d != nil {
+			d.drop(slots)
+		}
+	}
+	a.table.Delete(slots)
+}
+
+func (a *aggregate) Tables() []*state.Table {
+	out := []*state.Table{a.table}
+	for _, d := range a.distinct {
+		if d != nil {
+			out = append(out, d.table)
+		}
+	}
+	return out
+}
+
+func (a *aggregate) Restored(*fn.Env) error {
+	a.grow()
+	all := a.table.All()
+	if len(all) > 0 {
+		a.step, a.begun = 1, a.global
+	}
+	for _, d := range a.distinct {
+		if d != nil {
+			d.restored(a.table)
+		}
+	}
+	if a.closing == nil || len(all) == 0 {
+		return nil
+	}
+	cols, err := gather(a.keys, all)
+	if err != nil {
+		return err
+	}
+	rows := make([]int32, len(all))
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	a.setTimers(cols, rows, all)
+	return nil
+}

@@ -1,0 +1,176 @@
+package incremental
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/state"
+)
+
+// distinctArgs lets an aggregate with DISTINCT see each argument of a group once: when its weight rises above
+// zero, and as a retraction when it falls back. FILTER is applied before, so it decides what counts as an argument.
+//
+// The table is durable; the chain of a group's entries is derived from the beginning of their keys.
+type distinctArgs struct {
+	table  *state.Table
+	weight *state.Int64s
+	prefix *state.Int64s // length of the group's key within the key
+	group  *keyEncoder
+	args   *keyEncoder
+
+	nk      int
+	head    []uint32 // by group slot: its first entry
+	next    []uint32 // by entry slot
+	prev    []uint32
+	groupOf []uint32
+	touched []uint32
+	key     state.Keys
+	slots   []uint32
+}
+
+var distinctDecl = state.Decl{Name: "aggregate_distinct", Version: 1, Key: state.RowKey, Values: []string{"_weight", "_prefix"},
+	About: "group key, arguments → weight, length of the group key"}
+
+// newDistinctArgs makes the table of the i-th aggregate of its node.
+func newDistinctArgs(i string, keyTypes, argTypes []types.Type) *distinctArgs {
+	d := &distinctArgs{weight: &state.Int64s{}, prefix: &state.Int64s{}, group: newKeyEncoder(keyTypes), args: newKeyEncoder(argTypes), nk: len(keyTypes)}
+	decl := distinctDecl
+	decl.Name += i
+	d.table = state.NewTable(decl, d.weight, d.prefix)
+	return d
+}
+
+// changes narrows rows to those by which an argument appears in its group or leaves it. sel are the rows' positions in
+// the batch, nil for all; groups, args and w are theirs already.
+func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []fn.Arg, w []int64) ([]uint32, []fn.Arg, []int64) {
+	n := len(groups)
+	k, prefix := d.encode(in, sel, args, n)
+	d.slots = resize(d.slots, n)
+	for _, i := range d.table.Upsert(k, d.slots) {
+		d.link(d.slots[i], groups[i])
+		d.prefix.V[d.slots[i]] = prefix[i]
+	}
+	var rows []int32
+	var by []int64
+	for i, s := range d.slots[:n] {
+		before, add := d.weight.V[s], int64(1)
+		if w != nil {
+			add = w[i]
+		}
+		after := before + add
+		d.weight.V[s] = after
+		switch {
+		case before <= 0 && after > 0:
+			rows, by = append(rows, int32(i)), append(by, 1)
+		case before > 0 && after <= 0:
+			rows, by = append(rows, int32(i)), append(by, -1)
+		}
+	}
+	d.touched = append(d.touched, d.slots[:n]...)
+	out := make([]fn.Arg, len(args))
+	for i, a := range args {
+		out[i] = fn.Arg{Array: kernels.Take(a.Array, rows)}
+	}
+	if w == nil {
+		by = nil
+	}
+	return pickRows(groups, rows), out, by
+}
+
+// encode makes (group key, arguments) of the rows that count.
+func (d *distinctArgs) encode(in *Batch, sel []int32, args []fn.Arg, n int) (state.Keys, []int64) {
+	groupCols, hash := in.Cols[:d.nk], in.Hash
+	if sel != nil {
+		groupCols, hash = kernels.TakeBatch(groupCols, sel), pickRows(hash, sel)
+	}
+	g := d.group.encode(groupCols, n, hash)
+	cols := make([]arrow.Array, len(args))
+	for i, a := range args {
+		cols[i] = a.Array
+	}
+	x := d.args.encode(cols, n, nil)
+	k := &d.key
+	k.Data, k.Offsets, k.Hash, k.Group = k.Data[:0], append(k.Offsets[:0], 0), k.Hash[:0], append(k.Group[:0], g.Group...)
+	prefix := make([]int64, n)
+	for i := range n {
+		k.Data = append(append(k.Data, g.At(i)...), x.At(i)...)
+		k.Offsets = append(k.Offsets, uint32(len(k.Data)))
+		k.Hash = append(k.Hash, kernels.HashWord(g.Hash[i])^x.Hash[i])
+		prefix[i] = int64(len(g.At(i)))
+	}
+	return *k, prefix
+}
+
+func (d *distinctArgs) link(s, group uint32) {
+	for len(d.next) < d.table.Slots() {
+		d.next, d.prev, d.groupOf = append(d.next, 0), append(d.prev, 0), append(d.groupOf, 0)
+	}
+	for int(group) >= len(d.head) {
+		d.head = append(d.head, state.NoSlot)
+	}
+	first := d.head[group]
+	d.next[s], d.prev[s], d.groupOf[s], d.head[group] = first, state.NoSlot, group, s
+	if first != state.NoSlot {
+		d.prev[first] = s
+	}
+}
+
+func (d *distinctArgs) remove(slots []uint32) {
+	for _, s := range slots {
+		if p := d.prev[s]; p != state.NoSlot {
+			d.next[p] = d.next[s]
+		} else {
+			d.head[d.groupOf[s]] = d.next[s]
+		}
+		if n := d.next[s]; n != state.NoSlot {
+			d.prev[n] = d.prev[s]
+		}
+	}
+	d.table.Delete(slots)
+}
+
+// drop forgets the entries of groups.
+func (d *distinctArgs) drop(groups []uint32) {
+	var gone []uint32
+	for _, g := range groups {
+		if int(g) >= len(d.head) {
+			continue
+		}
+		for s := d.head[g]; s != state.NoSlot; s = d.next[s] {
+			gone = append(gone, s)
+		}
+		d.head[g] = state.NoSlot
+	}
+	d.table.Delete(gone)
+}
+
+// endStep drops arguments of weight zero and counts negative ones.
+func (d *distinctArgs) endStep() (negative int64) {
+	d.table.Touch(d.touched)
+	for _, s := range d.touched {
+		if !d.table.Live(s) {
+			continue
+		}
+		switch w := d.weight.V[s]; {
+		case w < 0:
+			negative++
+		case w == 0:
+			d.remove([]uint32{s}) // dead from here on, so a second mention is skipped
+		}
+	}
+	d.touched = d.touched[:0]
+	return negative
+}
+
+// restored finds the group of each entry again.
+func (d *distinctArgs) restored(groups *state.Table) {
+	at := make(map[string]uint32, groups.Len())
+	for _, s := range groups.All() {
+		at[string(groups.Key(s))] = s
+	}
+	for _, s := range d.table.All() {
+		d.link(s, at[string(d.table.Key(s)[:d.prefix.V[s]])])
+	}
+}

@@ -1,0 +1,117 @@
+package incremental
+
+import (
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/state"
+)
+
+// distinct holds one copy of each row whose total weight is positive.
+//
+//	in:    any weights        out: +1 when a row appears, −1 when its last copy goes
+//	state: distinct_seen      row → total weight, absent when zero
+//	time:  watermarks pass through; rows that the watermark has settled are forgotten
+type distinct struct {
+	seen    *state.Table
+	weight  *state.Int64s
+	enc     *keyEncoder
+	closing *closing
+	timers  *timers
+	closes  *state.Int64s // the watermark that settles the row
+	touched []uint32
+	slots   []uint32
+}
+
+var distinctSeen = state.Decl{Name: "distinct_seen", Version: 1, Key: state.RowKey, Values: []string{"_weight", "_closes"},
+	About: "row → total weight, absent when zero; the watermark that settles it"}
+
+func newDistinctRows(ts []types.Type, c *closing) *distinct {
+	d := &distinct{weight: &state.Int64s{}, closes: &state.Int64s{}, enc: newKeyEncoder(ts), closing: c, timers: newTimers()}
+	d.seen = state.NewTable(distinctSeen, d.weight, d.closes)
+	return d
+}
+
+func newDistinct(n *plan.Distinct) (Operator, error) {
+	var c *closing
+	if col, ok := plan.ClosingColumn(n); ok && settled(n.Input) {
+		at := closingOf(plan.TimeColumns(n.Input)[col.ID], layoutOf(n.Input.Columns())[col.ID])
+		c = &at
+	}
+	return newDistinctRows(columnTypes(n.Columns()), c), nil
+}
+
+func (d *distinct) Prepare(_ *fn.Env, _ int, in flow.Delta) (Batch, error) {
+	b := batchOf(in)
+	b.Hash = hashOf(b.Cols, b.N)
+	return b, nil
+}
+
+func (d *distinct) Process(ctx *Ctx, _ int, in Batch) error {
+	d.slots = resize(d.slots, in.N)
+	fresh := d.seen.Upsert(d.enc.encode(in.Cols, in.N, in.Hash), d.slots)
+	if d.closing != nil && len(fresh) > 0 {
+		at := d.closing.at(in.Cols)
+		for _, i := range fresh {
+			d.closes.V[d.slots[i]] = at[i]
+			d.timers.add(coarse(at[i]), d.slots[i])
+		}
+	}
+	var rows []int32
+	var by []int64
+	for i, s := range d.slots {
+		before := d.weight.V[s]
+		after := before + in.weight(i)
+		d.weight.V[s] = after
+		switch {
+		case before <= 0 && after > 0:
+			rows, by = append(rows, int32(i)), append(by, 1)
+		case before > 0 && after <= 0:
+			rows, by = append(rows, int32(i)), append(by, -1)
+		}
+	}
+	d.touched = append(d.touched, d.slots...)
+	if len(rows) == in.N {
+		return ctx.Emit(in.Cols, in.N, by)
+	}
+	return ctx.Emit(kernels.TakeBatch(in.Cols, rows), len(rows), by)
+}
+
+func (d *distinct) Advance(ctx *Ctx, w flow.Watermark) error {
+	var negative int64
+	d.seen.Touch(d.touched)
+	for _, s := range d.touched {
+		switch {
+		case !d.seen.Live(s):
+		case d.weight.V[s] < 0:
+			negative++
+		case d.weight.V[s] == 0:
+			d.seen.Delete([]uint32{s})
+		}
+	}
+	d.touched = d.touched[:0]
+	if d.closing != nil && w != flow.NoWatermark {
+		for _, s := range d.timers.pop(w) {
+			if d.seen.Live(s) && d.closes.V[s] <= int64(w) {
+				d.seen.Delete([]uint32{s})
+			}
+		}
+	}
+	if negative > 0 {
+		return ctx.missing("distinct", negative)
+	}
+	return nil
+}
+
+func (d *distinct) Tables() []*state.Table { return []*state.Table{d.seen} }
+
+func (d *distinct) Restored(*fn.Env) error {
+	if d.closing != nil {
+		for _, s := range d.seen.All() {
+			d.timers.add(coarse(d.closes.V[s]), s)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,348 @@
+// Package incremental runs a plan on changes: a graph of delta operators that a step loop drives.
+//
+// A step takes rows and ticks, lets every operator, inputs first, apply all its input and then advance to the least of
+// its inputs' watermarks, and shows the consolidated output whole. The graph has no clock, queue or goroutine of its own,
+// except that one operator's instances may run side by side, each on its range of key groups.
+//
+// Invariant: the output accumulated up to a step is the batch answer over the rows taken up to that step, for any
+// cutting of the input into steps and any parallelism; a step is a function of the graph's state and its Input.
+package incremental
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/state"
+)
+
+// Options are the settings that a graph depends on.
+type Options struct {
+	Parallelism       int   // instances of each keyed operator; 0 is 1
+	AllowedLatenessMS int64 // for streams that declare none
+	IdleTimeoutMS     int64 // for streams that declare none; the runner makes the ticks
+	MaxWatermarkLagMS int64 // bound of every allowed lateness; 0 is no bound
+	// StrictRetractions makes a retraction of a row that was never there an error, as in tests; otherwise it is counted.
+	StrictRetractions bool
+	// StrictWatermarks makes a watermark set backwards by hand an error; otherwise it is reported and ignored.
+	StrictWatermarks bool
+	// TrackChanges starts the dirty lists of all state tables.
+	TrackChanges bool
+	TimeZone     *time.Location
+	Rand         clock.Rand
+}
+
+// Graph is a plan compiled to delta operators, with their state.
+type Graph struct {
+	opts    Options
+	query   *plan.Query
+	emit    plan.EmitPolicy
+	sources []*source
+	nodes   []*node // inputs first
+	root    *node
+	schema  *arrow.Schema // of what is shown
+
+	step    flow.Step
+	pending []flow.Delta // EMIT EVERY: changes not yet shown
+	shownAt time.Time    // EMIT EVERY: the Now of the last emission, or of the first step
+	failed  error
+}
+
+// node is an operator in its place in the graph.
+type node struct {
+	path     string // stable in a stored plan: 0 is the root, 0/1 its second input
+	name     string
+	inputs   []*node
+	source   *source // of a scan
+	inst     []Operator
+	keyed    []Keyed // the same instances, when the operator is keyed
+	schema   *arrow.Schema
+	updating bool
+
+	out  []flow.Delta
+	wm   flow.Watermark
+	rows int64
+	bad  int64
+}
+
+func (n *node) ctx(env *fn.Env, opts Options) *Ctx {
+	c := &Ctx{Env: env, Strict: opts.StrictRetractions, schema: n.schema}
+	if n.source != nil {
+		c.In = append(c.In, n.source.seen())
+	}
+	for _, in := range n.inputs {
+		c.In = append(c.In, in.wm)
+	}
+	return c
+}
+
+// collect takes what an instance emitted.
+func (n *node) collect(c *Ctx) {
+	n.out = append(n.out, c.out...)
+	n.rows += c.rows
+	n.bad += c.bad
+}
+
+// Sources tells what to push, in the order of Push.Source. Scans of one source share an entry.
+func (g *Graph) Sources() []SourceInfo {
+	out := make([]SourceInfo, len(g.sources))
+	for i, s := range g.sources {
+		out[i] = s.info()
+	}
+	return out
+}
+
+// Schema is the schema of Output.Delta, with the weight column where there is one.
+func (g *Graph) Schema() *arrow.Schema { return g.schema }
+
+// Emit is the policy that the graph follows.
+func (g *Graph) Emit() plan.EmitPolicy { return g.emit }
+
+// Watermark is the watermark of the output after the last step.
+func (g *Graph) Watermark() flow.Watermark {
+	if g.step == 0 {
+		return flow.NoWatermark
+	}
+	return g.root.wm
+}
+
+// Stats tells what the graph holds and did.
+type Stats struct {
+	Step           flow.Step
+	Operators      []OperatorStats
+	StateRows      int64
+	StateBytes     int64
+	BadRetractions int64 // of rows that were never there
+	Late           map[string]int64
+}
+
+// OperatorStats is the part of one operator.
+type OperatorStats struct {
+	Path, Name     string
+	RowsOut        int64
+	StateRows      int64
+	StateBytes     int64
+	BadRetractions int64
+}
+
+// Stats counts.
+func (g *Graph) Stats() Stats {
+	s := Stats{Step: g.step, Late: map[string]int64{}}
+	for _, n := range g.nodes {
+		o := OperatorStats{Path: n.path, Name: n.name, RowsOut: n.rows, BadRetractions: n.bad}
+		for _, t := range n.tables() {
+			o.StateRows += int64(t.Len())
+			o.StateBytes += t.Bytes()
+		}
+		s.Operators = append(s.Operators, o)
+		s.StateRows += o.StateRows
+		s.StateBytes += o.StateBytes
+		s.BadRetractions += o.BadRetractions
+	}
+	for _, src := range g.sources {
+		if src.time >= 0 {
+			s.Late[src.src.Name] += src.late
+		}
+	}
+	return s
+}
+
+func (n *node) tables() []*state.Table {
+	var out []*state.Table
+	for _, k := range n.keyed {
+		out = append(out, k.Tables()...)
+	}
+	return out
+}
+
+// Build compiles a bound and optimized query.
+func Build(q *plan.Query, opts Options) (*Graph, error) {
+	if opts.Parallelism < 1 {
+		opts.Parallelism = 1
+	}
+	opts.Parallelism = min(opts.Parallelism, state.Groups)
+	if opts.MaxWatermarkLagMS == 0 {
+		opts.MaxWatermarkLagMS = 1 << 40
+	}
+	emit, _, err := plan.EmitFor(q)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{g: &Graph{opts: opts, query: q, emit: emit}, sources: map[*plan.Source]*source{}}
+	root := unordered(q.Root)
+	if err := plan.Check(root, plan.Incremental); err != nil {
+		return nil, err
+	}
+	if err := b.addSources(root); err != nil {
+		return nil, err
+	}
+	if b.g.root, err = b.node(root, "0"); err != nil {
+		return nil, err
+	}
+	b.g.schema, err = shownSchema(q, root, emit)
+	if err != nil {
+		return nil, err
+	}
+	if opts.TrackChanges {
+		for _, n := range b.g.nodes {
+			for _, t := range n.tables() {
+				t.Track()
+			}
+		}
+	}
+	return b.g, nil
+}
+
+// shownSchema is the schema that the user sees. The weight is there by policy, never by inference.
+func shownSchema(q *plan.Query, root plan.Node, emit plan.EmitPolicy) (*arrow.Schema, error) {
+	cols := root.Columns()
+	if len(q.Names) != 0 && len(q.Names) != len(cols) {
+		return nil, errs.Bug("plan", "the query names %d columns and its plan has %d", len(q.Names), len(cols))
+	}
+	fields := make([]arrow.Field, len(cols))
+	for i, c := range cols {
+		name := c.Name
+		if len(q.Names) > 0 {
+			name = q.Names[i]
+		}
+		fields[i] = c.Type.ArrowField(name)
+	}
+	s := arrow.NewSchema(fields, nil)
+	if emit != plan.EmitOnWatermark {
+		s = flow.WithWeights(s)
+	}
+	return s, nil
+}
+
+// unordered drops an ORDER BY at the top: a changelog has no order.
+func unordered(n plan.Node) plan.Node {
+	switch m := n.(type) {
+	case *plan.Sort:
+		return unordered(m.Input)
+	case *plan.Project:
+		if in := unordered(m.Input); in != m.Input {
+			return m.With([]plan.Node{in})
+		}
+	}
+	return n
+}
+
+type builder struct {
+	g       *Graph
+	sources map[*plan.Source]*source
+}
+
+// addSources makes one source stage per source, reading the columns that any scan needs.
+func (b *builder) addSources(root plan.Node) error {
+	need := map[*plan.Source]map[int]bool{}
+	var order []*plan.Source
+	plan.Walk(root, func(n plan.Node) bool {
+		if s, ok := n.(*plan.Scan); ok {
+			if need[s.Source] == nil {
+				need[s.Source] = map[int]bool{}
+				order = append(order, s.Source)
+			}
+			for _, at := range s.At {
+				need[s.Source][at] = true
+			}
+		}
+		return true
+	})
+	for _, s := range order {
+		if len(need[s]) == 0 && len(s.Fields) > 0 {
+			need[s][0] = true // a batch without columns cannot carry weights apart from its rows
+		}
+		src, err := newSource(s, need[s], b.g.opts)
+		if err != nil {
+			return err
+		}
+		b.sources[s] = src
+		b.g.sources = append(b.g.sources, src)
+	}
+	return nil
+}
+
+// node compiles n and its inputs.
+func (b *builder) node(n plan.Node, path string) (*node, error) {
+	out := &node{path: path, name: plan.OpOf(n).Name, schema: schemaOf(n.Columns()), updating: plan.Updating(n, b.g.emit), wm: flow.NoWatermark}
+	if out.updating {
+		out.schema = flow.WithWeights(out.schema)
+	}
+	if s, ok := n.(*plan.Scan); ok {
+		out.source = b.sources[s.Source]
+	}
+	for i, c := range n.Children() {
+		in, err := b.node(c, fmt.Sprintf("%s/%d", path, i))
+		if err != nil {
+			return nil, err
+		}
+		out.inputs = append(out.inputs, in)
+	}
+	instances := 1
+	for len(out.inst) < instances {
+		op, err := b.operator(n)
+		if err != nil {
+			return nil, err
+		}
+		out.inst = append(out.inst, op)
+		if k, ok := op.(Keyed); ok {
+			out.keyed = append(out.keyed, k)
+			instances = b.g.opts.Parallelism
+			if o, ok := op.(interface{ own(instance, of int) }); ok {
+				o.own(len(out.inst)-1, instances)
+			}
+		}
+	}
+	b.g.nodes = append(b.g.nodes, out)
+	return out, nil
+}
+
+// operator makes one instance of a node's operator.
+func (b *builder) operator(n plan.Node) (Operator, error) {
+	switch n := n.(type) {
+	case *plan.Scan:
+		return newScan(n, b.sources[n.Source])
+	case *plan.Values:
+		return &values{node: n}, nil
+	case *plan.Filter:
+		return newFilter(n)
+	case *plan.Project:
+		return newProject(n)
+	case *plan.TimeWindow:
+		return newTimeWindow(n)
+	case *plan.Aggregate:
+		return newAggregate(n, b.g.emit)
+	case *plan.Distinct:
+		return newDistinct(n)
+	case *plan.Join:
+		return newJoin(n, b.g.emit)
+	case *plan.TopN:
+		return newTopN(n, b.g.emit)
+	case *plan.GroupTopN:
+		return newGroupTopN(n, b.g.emit)
+	case *plan.SetOp:
+		if n.Kind == plan.Union && n.All {
+			return unionAll{}, nil
+		}
+		return newSetOp(n, b.g.emit)
+	}
+	return nil, errs.New(errs.Unsupported, "plan", "%s is not supported in incremental mode", plan.OpOf(n).Name)
+}
+
+// settled reports whether what the watermark has passed stays as it is below n: no source changes rows behind it.
+func settled(n plan.Node) bool {
+	ok := true
+	plan.Walk(n, func(m plan.Node) bool {
+		if s, is := m.(*plan.Scan); is && (s.Source.Table || s.Source.Stream != nil && s.Source.Stream.Updating()) {
+			ok = false
+		}
+		return ok
+	})
+	return ok
+}

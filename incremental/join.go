@@ -1,0 +1,380 @@
+package incremental
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/state"
+)
+
+// join combines two inputs. With L and R as they were before a delta,
+//
+//	Δ(L ⋈ R) = ΔL ⋈ R + (L + ΔL) ⋈ ΔR
+//
+// so all of the left's deltas are applied before the right's, and no pair is counted twice or missed. Rows shown for
+// themselves (padded by an outer join, kept by a semi or anti join) depend on how many partners they have at the step's end.
+//
+//	in:    any weights        out: pairs with the product of the weights; rows without (semi: with) partners
+//	state: join_left, join_right    row → weight, partners, weight shown
+//	time:  the lesser watermark; rows that it has settled by a bound between the inputs' times are dropped
+type join struct {
+	kind     plan.JoinKind
+	side     [2]*arrangement
+	keys     [2]*expr.Program
+	keyTypes []types.Type
+	nullSafe []bool
+	on       *expr.Program
+	types    [2][]types.Type
+	kept     [2]bool // rows of the side are shown for themselves
+	bounded  [2]bool // the input ends by itself: its rows are judged at its end, so that none is shown and taken back
+	waiting  [2]bool // rows of the side wait for the other's end
+	pairs    []pair
+}
+
+func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
+	j := &join{kind: n.Kind}
+	inputs := [2]plan.Node{n.Left, n.Right}
+	var exprs [2][]expr.Expr
+	for _, k := range n.Keys {
+		exprs[0], exprs[1] = append(exprs[0], k.Left), append(exprs[1], k.Right)
+		j.nullSafe = append(j.nullSafe, k.NullSafe)
+		if !k.Left.Type().Equal(k.Right.Type()) {
+			return nil, errs.Bug("plan", "a join compares %s with %s", k.Left.Type(), k.Right.Type())
+		}
+	}
+	j.keyTypes = exprTypes(exprs[0])
+	switch n.Kind {
+	case plan.Inner:
+	case plan.Left, plan.Semi, plan.Anti:
+		j.kept[0] = true
+	case plan.Right:
+		j.kept[1] = true
+	case plan.Full:
+		j.kept = [2]bool{true, true}
+	default:
+		return nil, errs.New(errs.Unsupported, "plan", "a %s join is not supported in incremental mode", n.Kind)
+	}
+	for s, in := range inputs {
+		cols := in.Columns()
+		var err error
+		if j.keys[s], err = expr.CompileAll(exprs[s], layoutOf(cols)); err != nil {
+			return nil, err
+		}
+		j.types[s] = columnTypes(cols)
+		j.side[s] = newArrangement([...]string{"join_left", "join_right"}[s], cols, j.keyTypes, plan.Updating(in, emit))
+		j.bounded[s] = !plan.Live(in)
+	}
+	if n.On != nil {
+		var err error
+		both := append(append([]plan.Column{}, n.Left.Columns()...), n.Right.Columns()...)
+		if j.on, err = expr.Compile(n.On, layoutOf(both)); err != nil {
+			return nil, err
+		}
+	}
+	j.bound(n)
+	return j, nil
+}
+
+// bound sets when rows can be dropped: left − right lies between Low and High, so a left row at t meets right rows up to
+// t − Low, and a right row at t meets left rows up to t + High.
+func (j *join) bound(n *plan.Join) {
+	b, ok := plan.JoinBounds(n)
+	if !ok || !settled(n.Left) || !settled(n.Right) {
+		return
+	}
+	lt, rt := plan.TimeColumns(n.Left)[b.Left], plan.TimeColumns(n.Right)[b.Right]
+	if b.Low != nil {
+		c := closingOf(rt, layoutOf(n.Left.Columns())[b.Left])
+		c.after = addTime(c.after, -*b.Low)
+		j.side[0].closing = &c
+	}
+	if b.High != nil {
+		c := closingOf(lt, layoutOf(n.Right.Columns())[b.Right])
+		c.after = addTime(c.after, *b.High)
+		j.side[1].closing = &c
+	}
+}
+
+// Prepare puts the key columns behind the row's.
+func (j *join) Prepare(env *fn.Env, port int, d flow.Delta) (Batch, error) {
+	in, err := j.prepare(env, port, d.Columns(), d.Rows())
+	in.W = d.Weights()
+	return in, err
+}
+
+func (j *join) prepare(env *fn.Env, port int, cols []arrow.Array, n int) (Batch, error) {
+	keys, err := j.keys[port].EvalArrays(env, cols, n)
+	if err != nil {
+		return Batch{}, err
+	}
+	all := append(append(make([]arrow.Array, 0, len(cols)+len(keys)), cols...), keys...)
+	return Batch{Cols: all, N: n, Hash: hashOf(keys, n)}, nil
+}
+
+func (j *join) Process(ctx *Ctx, port int, in Batch) error {
+	own, other := j.side[port], j.side[1-port]
+	in, lonely := j.split(port, in)
+	if lonely.N > 0 && j.kept[port] && j.kind != plan.Semi {
+		if err := j.emitAlone(ctx, port, lonely.Cols[:own.cols], lonely.N, lonely.W); err != nil {
+			return err
+		}
+	}
+	if in.N == 0 {
+		return nil
+	}
+	keys := own.keysOf(&in)
+	var partners []int64 // of each row of the batch, where a condition beyond the keys decides
+	if j.emitsPairs() || j.on != nil {
+		var err error
+		if partners, err = j.pair(ctx, port, &in, other.find(keys, j.pairs[:0])); err != nil {
+			return err
+		}
+	}
+	slots, fresh := own.add(&in, keys)
+	if j.on != nil && j.kept[port] {
+		for _, i := range fresh {
+			own.matches.V[slots[i]] += partners[i]
+		}
+	}
+	return nil
+}
+
+func (j *join) emitsPairs() bool { return j.kind != plan.Semi && j.kind != plan.Anti }
+
+// split takes out the rows that meet nobody because a key is NULL.
+func (j *join) split(port int, in Batch) (meeting, lonely Batch) {
+	own := j.side[port]
+	var null []int32
+	for k, safe := range j.nullSafe {
+		a := in.Cols[own.cols+k]
+		if safe || a.NullN() == 0 {
+			continue
+		}
+		if null == nil {
+			null = make([]int32, 0, in.N)
+			for i := range in.N {
+				if j.anyNull(own, &in, i) {
+					null = append(null, int32(i))
+				}
+			}
+		}
+	}
+	if len(null) == 0 {
+		return in, Batch{}
+	}
+	return in.take(without(in.N, null)), in.take(null)
+}
+
+func (j *join) anyNull(own *arrangement, in *Batch, row int) bool {
+	for k, safe := range j.nullSafe {
+		if !safe && in.Cols[own.cols+k].IsNull(row) {
+			return true
+		}
+	}
+	return false
+}
+
+// pairChunk bounds how many pairs are materialized at once.
+const pairChunk = 16 << 10
+
+// pair judges and emits the pairs of a batch with the other side, and counts partners.
+func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair) (partners []int64, err error) {
+	j.pairs = pairs[:0]
+	if j.on != nil {
+		partners = make([]int64, in.N)
+	}
+	other := j.side[1-port]
+	for len(pairs) > 0 {
+		some := pairs[:min(pairChunk, len(pairs))]
+		pairs = pairs[len(some):]
+		cols, err := j.columns(port, in, some)
+		if err != nil {
+			return nil, err
+		}
+		if j.on != nil {
+			sel, all, err := j.on.EvalFilter(ctx.Env, cols, len(some))
+			if err != nil {
+				return nil, err
+			}
+			if !all {
+				some = pickRows(some, sel)
+				if j.emitsPairs() {
+					cols = kernels.TakeBatch(cols, sel)
+				}
+			}
+			for _, p := range some {
+				partners[p.row] += other.weight.V[p.slot]
+			}
+			if j.kept[1-port] {
+				for _, p := range some {
+					other.matches.V[p.slot] += in.weight(int(p.row))
+					other.touched = append(other.touched, p.slot)
+				}
+			}
+		}
+		if j.emitsPairs() {
+			if err := ctx.Emit(cols, len(some), j.weights(in, other, some)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return partners, nil
+}
+
+// columns makes the joined rows, left columns first.
+func (j *join) columns(port int, in *Batch, pairs []pair) ([]arrow.Array, error) {
+	rows, slots := make([]int32, len(pairs)), make([]uint32, len(pairs))
+	for i, p := range pairs {
+		rows[i], slots[i] = p.row, p.slot
+	}
+	own := kernels.TakeBatch(in.Cols[:j.side[port].cols], rows)
+	theirs, err := gather(j.side[1-port].vals, slots)
+	if err != nil {
+		return nil, err
+	}
+	if port == 0 {
+		return append(own, theirs...), nil
+	}
+	return append(theirs, own...), nil
+}
+
+// weights multiplies; nil while both sides are append-only.
+func (j *join) weights(in *Batch, other *arrangement, pairs []pair) []int64 {
+	if in.W == nil && other.rowEnc == nil {
+		return nil
+	}
+	w := make([]int64, len(pairs))
+	for i, p := range pairs {
+		w[i] = in.weight(int(p.row)) * other.weight.V[p.slot]
+	}
+	return w
+}
+
+// emitAlone emits rows of one side without a partner: padded, or as they are where only left rows are shown.
+func (j *join) emitAlone(ctx *Ctx, side int, cols []arrow.Array, n int, w []int64) error {
+	switch {
+	case !j.emitsPairs():
+		return ctx.Emit(cols, n, w)
+	case side == 0:
+		return ctx.Emit(append(append([]arrow.Array{}, cols...), nulls(j.types[1], n)...), n, w)
+	}
+	return ctx.Emit(append(nulls(j.types[0], n), cols...), n, w)
+}
+
+func (j *join) Advance(ctx *Ctx, w flow.Watermark) error {
+	for side := range j.side {
+		if j.kept[side] {
+			if err := j.settle(ctx, side); err != nil {
+				return err
+			}
+		}
+	}
+	var negative int64
+	for _, a := range j.side {
+		negative += a.endStep()
+	}
+	for _, a := range j.side {
+		a.expire(w)
+	}
+	if negative > 0 {
+		return ctx.missing("join", negative)
+	}
+	return nil
+}
+
+// settle shows the rows of a side for themselves as their number of partners now asks.
+func (j *join) settle(ctx *Ctx, side int) error {
+	own, other := j.side[side], j.side[1-side]
+	if j.bounded[1-side] && ctx.In[1-side] != flow.EndWatermark {
+		j.waiting[side] = true
+		return nil
+	}
+	slots := own.touched
+	if j.waiting[side] {
+		slots, j.waiting[side] = own.rows.All(), false
+	}
+	if j.on == nil {
+		slots = append(slots, j.crossed(own, other)...)
+	}
+	var changed []uint32
+	var by []int64
+	for _, s := range slots {
+		if !own.rows.Live(s) {
+			continue
+		}
+		want := own.weight.V[s]
+		if (j.partners(own, other, s) != 0) != (j.kind == plan.Semi) {
+			want = 0
+		}
+		if d := want - own.shown.V[s]; d != 0 {
+			own.shown.V[s] = want
+			changed, by = append(changed, s), append(by, d)
+		}
+	}
+	own.touched = slots
+	if len(changed) == 0 {
+		return nil
+	}
+	cols, err := gather(own.vals, changed)
+	if err != nil {
+		return err
+	}
+	return j.emitAlone(ctx, side, cols, len(changed), by)
+}
+
+// partners is how many rows of the other side a row meets.
+func (j *join) partners(own, other *arrangement, slot uint32) int64 {
+	if j.on != nil {
+		return own.matches.V[slot]
+	}
+	key := own.keyOf[slot]
+	k := state.Keys{Data: own.keys.Key(key), Hash: []uint64{own.keys.Hash(key)}}
+	k.Offsets = []uint32{0, uint32(len(k.Data))}
+	at := []uint32{0}
+	if other.keys.Find(k, at); at[0] == state.NoSlot {
+		return 0
+	}
+	return other.total.V[at[0]]
+}
+
+// crossed lists the rows of own whose key gained its first partner or lost its last in this step.
+func (j *join) crossed(own, other *arrangement) []uint32 {
+	var keys []uint32
+	for _, k := range other.keysWere {
+		if (k.total != 0) != (other.total.V[k.key] != 0) {
+			keys = append(keys, k.key)
+		}
+	}
+	var out []uint32
+	for _, key := range keys {
+		k := state.Keys{Data: other.keys.Key(key), Hash: []uint64{other.keys.Hash(key)}}
+		k.Offsets = []uint32{0, uint32(len(k.Data))}
+		at := []uint32{0}
+		if own.keys.Find(k, at); at[0] == state.NoSlot {
+			continue
+		}
+		for s := own.head[at[0]]; s != state.NoSlot; s = own.next[s] {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (j *join) Tables() []*state.Table { return []*state.Table{j.side[0].rows, j.side[1].rows} }
+
+func (j *join) Restored(env *fn.Env) error {
+	for s, a := range j.side {
+		err := a.restored(func(cols []arrow.Array, n int) (Batch, error) { return j.prepare(env, s, cols, n) })
+		if err != nil {
+			return err
+		}
+		j.waiting[s] = true // rows may have waited when the snapshot was taken; to judge one twice changes nothing
+	}
+	return nil
+}

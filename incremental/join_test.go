@@ -1,0 +1,152 @@
+package incremental_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/riverbed/riverbed/incremental/optest"
+)
+
+const twoTables = "CREATE TABLE l (k BIGINT, a TEXT); CREATE TABLE r (k BIGINT, b TEXT)"
+
+// each runs a test at several parallelisms and with a restart before every step.
+func each(t *testing.T, ddl, query string, run func(op *optest.Run, restart func())) {
+	t.Helper()
+	for _, p := range []int{1, 4} {
+		for _, again := range []bool{false, true} {
+			t.Run(fmt.Sprintf("parallel=%d restart=%v", p, again), func(t *testing.T) {
+				op := optest.New(t, ddl, query, optest.Parallel(p))
+				n := 0
+				run(op, func() {
+					if again {
+						n++
+						op.RestartWith(1 + n%5)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestInnerJoin(t *testing.T) {
+	each(t, twoTables, "SELECT a, b FROM l JOIN r ON l.k = r.k", func(op *optest.Run, restart func()) {
+		op.Delta("l +1 1 x", "r +1 1 p", "r +1 2 q", "l +1 NULL n", "r +1 NULL n").Emits("+1 x p")
+		restart()
+		op.Delta("l +2 2 y", "l +1 1 z").Emits("+2 y q", "+1 z p")
+		restart()
+		op.Delta("r -1 1 p", "l -1 2 y").Emits("-1 x p", "-1 z p", "-1 y q")
+		restart()
+		op.Delta("r +3 2 q", "l +1 2 w").Emits("+3 y q", "+4 w q")
+		restart()
+		op.Delta("l -1 1 x", "l -1 1 z", "l -1 2 y", "l -1 2 w", "r -4 2 q").Emits("-4 y q", "-4 w q").Holds()
+	})
+}
+
+func TestJoinOfOneStepSeesEachPairOnce(t *testing.T) {
+	op := optest.New(t, twoTables, "SELECT a, b FROM l JOIN r ON l.k = r.k")
+	op.Delta("r +1 1 p", "l +1 1 x", "r +1 1 q", "l +1 1 y").Emits("+1 x p", "+1 x q", "+1 y p", "+1 y q")
+	op.Delta("l -1 1 x", "r -1 1 p").Emits("-1 x p", "-1 x q", "-1 y p")
+	op.Delta("l -1 1 y", "l +1 1 y").Emits()
+}
+
+func TestLeftJoin(t *testing.T) {
+	each(t, twoTables, "SELECT a, b FROM l LEFT JOIN r ON l.k = r.k", func(op *optest.Run, restart func()) {
+		op.Delta("l +1 1 x", "l +2 NULL n").Emits("+1 x NULL", "+2 n NULL")
+		restart()
+		op.Delta("r +1 1 p", "r +1 NULL n").Emits("-1 x NULL", "+1 x p")
+		restart()
+		op.Delta("r +1 1 q").Emits("+1 x q")
+		restart()
+		op.Delta("r -1 1 p").Emits("-1 x p")
+		restart()
+		op.Delta("r -1 1 q", "l -1 NULL n", "l +1 1 y").Emits("-1 x q", "+1 x NULL", "+1 y NULL", "-1 n NULL")
+		restart()
+		op.Delta("l -1 1 x", "r +1 1 p").Emits("-1 x NULL", "-1 y NULL", "+1 y p")
+		restart()
+		op.Delta("r -1 1 p", "r +1 1 p").Emits()
+	})
+}
+
+func TestRightAndFullJoin(t *testing.T) {
+	op := optest.New(t, twoTables, "SELECT a, b FROM l RIGHT JOIN r ON l.k = r.k")
+	op.Delta("r +1 1 p", "r +1 NULL n").Emits("+1 NULL p", "+1 NULL n")
+	op.Delta("l +1 1 x").Emits("-1 NULL p", "+1 x p")
+	op.Delta("l -1 1 x").Emits("+1 NULL p", "-1 x p")
+}
+
+func TestOuterJoinWithCondition(t *testing.T) {
+	each(t, "CREATE TABLE l (k BIGINT, v BIGINT); CREATE TABLE r (k BIGINT, w BIGINT)",
+		"SELECT v, w FROM l LEFT JOIN r ON l.k = r.k AND v < w", func(op *optest.Run, restart func()) {
+			op.Delta("l +1 1 10", "r +1 1 5").Emits("+1 10 NULL")
+			restart()
+			op.Delta("r +1 1 20").Emits("-1 10 NULL", "+1 10 20")
+			restart()
+			op.Delta("r +1 1 NULL", "l +1 1 30").Emits("+1 30 NULL")
+			restart()
+			op.Delta("r -1 1 20", "r -1 1 5").Emits("-1 10 20", "+1 10 NULL")
+			restart()
+			op.Delta("l -1 1 10", "r +1 1 11").Emits("-1 10 NULL")
+		})
+}
+
+func TestSemiAndAntiJoin(t *testing.T) {
+	each(t, twoTables, "SELECT a FROM l WHERE EXISTS (SELECT 1 FROM r WHERE l.k = r.k)", func(op *optest.Run, restart func()) {
+		op.Delta("l +2 1 x", "l +1 NULL n", "r +1 1 p").Emits("+2 x")
+		restart()
+		op.Delta("r +1 1 q", "r +1 NULL n").Emits()
+		restart()
+		op.Delta("r -1 1 p", "l -1 1 x").Emits("-1 x")
+		restart()
+		op.Delta("r -1 1 q").Emits("-1 x").Holds()
+	})
+	each(t, twoTables, "SELECT a FROM l WHERE NOT EXISTS (SELECT 1 FROM r WHERE l.k = r.k)", func(op *optest.Run, restart func()) {
+		op.Delta("l +2 1 x", "l +1 NULL n", "r +1 1 p").Emits("+1 n")
+		restart()
+		op.Delta("r -1 1 p").Emits("+2 x")
+		restart()
+		op.Delta("r +1 1 p", "r -1 1 p", "l -1 NULL n").Emits("-1 n")
+		restart()
+		op.Delta("r +1 1 q", "l +1 1 y").Emits("-2 x").Holds()
+	})
+}
+
+func TestCrossAndNonEquiJoin(t *testing.T) {
+	op := optest.New(t, "CREATE TABLE l (v BIGINT); CREATE TABLE r (w BIGINT)", "SELECT v, w FROM l JOIN r ON v < w", optest.Parallel(3))
+	op.Delta("l +1 1", "l +1 5", "r +1 3").Emits("+1 1 3")
+	op.Delta("r +1 9", "l -1 1").Emits("-1 1 3", "+1 5 9").Restart()
+	op.Delta("r -1 9").Emits("-1 5 9").Holds()
+	op = optest.New(t, "CREATE TABLE l (v BIGINT); CREATE TABLE r (w BIGINT)", "SELECT v, w FROM l, r")
+	op.Delta("l +2 1", "r +3 2", "r +1 NULL").Emits("+6 1 2", "+2 1 NULL")
+}
+
+func TestSelfJoin(t *testing.T) {
+	op := optest.New(t, "CREATE TABLE t (k BIGINT, v TEXT)", "SELECT a.v, b.v FROM t a JOIN t b ON a.k = b.k")
+	op.Delta("+1 1 x", "+1 1 y").Emits("+1 x x", "+1 x y", "+1 y x", "+1 y y")
+	op.Delta("-1 1 x").Emits("-1 x x", "-1 x y", "-1 y x").Holds("y y")
+}
+
+func TestLeftJoinToBoundedRelationIsAppendOnly(t *testing.T) {
+	op := optest.New(t, "CREATE STREAM l (k BIGINT, a TEXT); CREATE STREAM r (k BIGINT, b TEXT) WITH (kind = 'bounded')",
+		"SELECT a, b FROM l LEFT JOIN r ON l.k = r.k")
+	op.Delta("l +1 1 x", "l +1 2 y", "r +1 1 p").Emits("+1 x p")
+	op.Restart()
+	op.End("r").Delta("r +1 1 q").Emits("+1 x q", "+1 y NULL") // only now is it known that y has no partner
+	op.Delta("l +1 3 z", "l +1 1 w").Emits("+1 z NULL", "+1 w p", "+1 w q")
+}
+
+func TestIntervalJoinDropsStateBehindTheWatermark(t *testing.T) {
+	ddl := `CREATE STREAM l (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts);
+		CREATE STREAM r (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts)`
+	op := optest.New(t, ddl, `SELECT l.ts, r.ts FROM l JOIN r ON l.k = r.k AND r.ts BETWEEN l.ts AND l.ts + INTERVAL '10 seconds'`)
+	op.Watermark("l", "00:00").Watermark("r", "00:00")
+	op.Delta("l +1 1 00:01", "l +1 1 00:20", "r +1 1 00:05").Emits("+1 00:01 00:05")
+	if n := op.StateRows(); n != 3 {
+		t.Fatalf("%d rows of state, not 3", n)
+	}
+	op.Watermark("l", "00:15").Watermark("r", "00:15").Restart()
+	op.Delta().Emits()
+	if n := op.StateRows(); n != 1 { // l at :01 met its last r at :11, r at :05 its last l at :05
+		t.Fatalf("%d rows of state, not 1", n)
+	}
+	op.Delta("r +1 1 00:30", "r +1 1 00:31").Emits("+1 00:20 00:30")
+}

@@ -1,0 +1,125 @@
+package incremental
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/state"
+)
+
+// Operator computes one node of the plan on deltas. In each step it gets all deltas of its inputs, port by port, and
+// then one Advance. It runs on one goroutine, reads no clock and owns its tables.
+type Operator interface {
+	// Process takes one delta of an input.
+	Process(ctx *Ctx, port int, in Batch) error
+	// Advance ends the operator's step: w is the least of its inputs' watermarks. What depends on the whole step is emitted here.
+	Advance(ctx *Ctx, w flow.Watermark) error
+}
+
+// Keyed is an operator with state: rows reach the instance that owns the key group of their hash.
+type Keyed interface {
+	Operator
+	// Prepare computes what Process needs of a delta, keys and hashes included. It depends on the delta alone.
+	Prepare(env *fn.Env, port int, d flow.Delta) (Batch, error)
+	Tables() []*state.Table
+	// Restored rebuilds what is derived from the tables, after all their rows were loaded.
+	Restored(env *fn.Env) error
+}
+
+// Batch is a delta as Prepare left it: columns, weights and, for keyed operators, the hash of each row's key.
+type Batch struct {
+	Cols []arrow.Array
+	N    int
+	W    []int64 // nil: +1 each
+	Hash []uint64
+}
+
+func batchOf(d flow.Delta) Batch { return Batch{Cols: d.Columns(), N: d.Rows(), W: d.Weights()} }
+
+// weight of row i.
+func (b *Batch) weight(i int) int64 {
+	if b.W == nil {
+		return 1
+	}
+	return b.W[i]
+}
+
+// take narrows the batch to some rows.
+func (b *Batch) take(rows []int32) Batch {
+	return Batch{kernels.TakeBatch(b.Cols, rows), len(rows), pickRows(b.W, rows), pickRows(b.Hash, rows)}
+}
+
+func pickRows[T any](v []T, rows []int32) []T {
+	if v == nil {
+		return nil
+	}
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		out[i] = v[r]
+	}
+	return out
+}
+
+// Ctx is what an instance of an operator sees of the step.
+type Ctx struct {
+	Env *fn.Env
+	// Strict makes a retraction of a row that was never there an error; otherwise it is counted.
+	Strict bool
+	// In are the watermarks of the inputs, port by port.
+	In []flow.Watermark
+
+	schema *arrow.Schema // of the output, with the weight on updating edges
+	out    []flow.Delta
+	rows   int64
+	bad    int64
+}
+
+// Emit gives rows to the output. w nil is +1 each.
+func (c *Ctx) Emit(cols []arrow.Array, n int, w []int64) error {
+	if n == 0 {
+		return nil
+	}
+	c.rows += int64(n)
+	if flow.HasWeights(c.schema) {
+		if w == nil {
+			w = ones(n)
+		}
+		cols = append(append(make([]arrow.Array, 0, len(cols)+1), cols...), int64Array(w))
+	} else if !allOnes(w) {
+		return errs.Bug("step", "an append-only operator emitted a weight that is not 1")
+	}
+	c.out = append(c.out, flow.Delta{Batch: array.NewRecordBatch(c.schema, cols, int64(n))})
+	return nil
+}
+
+// missing reports a retraction of rows that were not there.
+func (c *Ctx) missing(op string, n int64) error {
+	if c.Strict {
+		return errs.Bug("step", "%s: %d retractions of rows that were never there", op, n)
+	}
+	c.bad += n
+	return nil
+}
+
+func int64Array(v []int64) arrow.Array { return kernels.NewFixed(arrow.PrimitiveTypes.Int64, v, nil) }
+
+func ones(n int) []int64 {
+	w := make([]int64, n)
+	for i := range w {
+		w[i] = 1
+	}
+	return w
+}
+
+func allOnes(w []int64) bool {
+	for _, x := range w {
+		if x != 1 {
+			return false
+		}
+	}
+	return true
+}

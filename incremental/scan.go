@@ -1,0 +1,53 @@
+package incremental
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/exec"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/plan"
+)
+
+// scan picks a source's columns and applies the filters that were pushed down to it.
+//
+//	in:    rows of the source stage     out: the columns of this scan
+//	state: none
+//	time:  the source's watermark
+type scan struct {
+	at     []int
+	filter *exec.Filter
+}
+
+func newScan(n *plan.Scan, src *source) (Operator, error) {
+	s := &scan{}
+	for _, pos := range n.At {
+		s.at = append(s.at, src.position(pos))
+	}
+	if cond := expr.Conjunction(n.Filters); cond != nil {
+		f, err := exec.NewFilter(cond, n.Cols)
+		if err != nil {
+			return nil, err
+		}
+		s.filter = f
+	}
+	return s, nil
+}
+
+func (s *scan) Process(ctx *Ctx, _ int, in Batch) error {
+	cols := make([]arrow.Array, len(s.at), len(s.at)+1)
+	for i, at := range s.at {
+		cols[i] = in.Cols[at]
+	}
+	if s.filter == nil {
+		return ctx.Emit(cols, in.N, in.W)
+	}
+	cols, weighted := withWeights(Batch{Cols: cols, N: in.N, W: in.W})
+	cols, n, err := s.filter.Apply(ctx.Env, cols, in.N)
+	if err != nil {
+		return err
+	}
+	return emitWeighted(ctx, cols, n, weighted)
+}
+
+func (s *scan) Advance(*Ctx, flow.Watermark) error { return nil }

@@ -1,0 +1,509 @@
+package incremental
+
+import (
+	"bytes"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/rowkey"
+	"github.com/riverbed/riverbed/state"
+)
+
+// topN keeps the rows of each partition in order and shows the first of them, with their numbers where asked for.
+// Over an append-only input it keeps no more than it may ever show; over an updating one it keeps all, since a
+// retraction pulls up rows that had fallen out.
+//
+//	in:    any weights        out: changes of the first rows; closing and at end: the first rows, once
+//	state: topn_rows, group_topn_rows    row → weight; in the key group of its partition
+//	time:  partitions that the watermark has settled are dropped by range
+type topN struct {
+	when          emitWhen
+	limit, offset int64
+	rank          string
+	numbered      bool
+	appendOnly    bool
+
+	part     *expr.Program
+	order    *expr.Program
+	partEnc  *keyEncoder
+	orderEnc *rowkey.Encoder
+	rowEnc   *keyEncoder
+	nOrder   int // ORDER BY keys among the order columns; tie-breaks follow
+	peerEnc  *rowkey.Encoder
+	cols     int
+	nPart    int
+
+	rows   *state.Table
+	vals   []state.Values
+	weight *state.Int64s
+	keyOf  state.Bytes // by row: its order key, ties and row bytes included
+	peerOf state.Bytes // by row: its ORDER BY keys, for rank and dense_rank
+	partOf []uint32
+
+	parts   *state.Table // derived: partition key → slot
+	lists   []ordered    // by partition slot
+	closing *closing
+	timers  *timers
+	closes  []int64 // by partition slot
+
+	step     uint64
+	stamped  []uint64 // by partition slot
+	touched  []uint32 // partitions, in order
+	before   []place  // what touched partitions showed
+	changed  []uint32 // rows whose weight changed
+	slots    []uint32
+	partSlot []uint32
+}
+
+// place is a row in the output of its partition.
+type place struct {
+	slot   uint32
+	number int64
+	weight int64
+}
+
+var (
+	topNRows      = state.Decl{Name: "topn_rows", Version: 1, Key: state.RowKey, About: "row → weight"}
+	groupTopNRows = state.Decl{Name: "group_topn_rows", Version: 1, Key: state.RowKey, About: "row → weight; in the key group of its partition"}
+)
+
+func newTopN(n *plan.TopN, emit plan.EmitPolicy) (Operator, error) {
+	limit := n.Limit
+	if limit < 0 {
+		limit = never
+	}
+	t := &topN{limit: limit, offset: n.Offset, rank: "row_number", when: changelog}
+	if !plan.Live(n) {
+		t.when = atEnd
+	}
+	return t, t.init(topNRows, n.Input, nil, n.Keys, n.Tie, emit)
+}
+
+func newGroupTopN(n *plan.GroupTopN, emit plan.EmitPolicy) (Operator, error) {
+	t := &topN{limit: n.Limit, rank: n.Rank, numbered: n.RowNumber != nil}
+	if t.rank == "" {
+		t.rank = "row_number"
+	}
+	var c *closing
+	t.when, c = emitOf(n, n.Input, emit)
+	if c != nil {
+		col, _ := plan.ClosingColumn(n)
+		for i, e := range n.Part {
+			if refers(e, col.ID) {
+				c.pos = i
+				t.closing = c
+			}
+		}
+		if t.closing == nil {
+			return nil, errs.Bug("plan", "the closing column %s is not in PARTITION BY", col.Name)
+		}
+	}
+	return t, t.init(groupTopNRows, n.Input, n.Part, n.Keys, n.Tie, emit)
+}
+
+func (t *topN) init(decl state.Decl, input plan.Node, part []expr.Expr, keys []plan.SortItem, tie []expr.ColID, emit plan.EmitPolicy) (err error) {
+	cols := input.Columns()
+	byID := map[expr.ColID]plan.Column{}
+	for _, c := range cols {
+		byID[c.ID] = c
+	}
+	var order []expr.Expr
+	var orderKeys []rowkey.Key
+	for _, k := range keys {
+		order = append(order, k.Expr)
+		orderKeys = append(orderKeys, rowkey.Key{Desc: k.Key.Desc, NullsFirst: k.Key.NullsFirst})
+	}
+	t.nOrder = len(order)
+	for _, id := range tie {
+		if c, ok := byID[id]; ok { // a column pruned since is constant or unused above: it cannot decide
+			order = append(order, c.Ref())
+			orderKeys = append(orderKeys, rowkey.Key{})
+		}
+	}
+	if t.part, err = expr.CompileAll(part, layoutOf(cols)); err != nil {
+		return err
+	}
+	if t.order, err = expr.CompileAll(order, layoutOf(cols)); err != nil {
+		return err
+	}
+	ts := columnTypes(cols)
+	t.partEnc, t.rowEnc = newKeyEncoder(exprTypes(part)), newRowEncoder(ts)
+	t.orderEnc = rowkey.NewEncoder(exprTypes(order), orderKeys)
+	t.peerEnc = rowkey.NewEncoder(exprTypes(order[:t.nOrder]), orderKeys[:t.nOrder])
+	t.cols, t.nPart = len(cols), len(part)
+	t.appendOnly = !plan.Updating(input, emit)
+	t.vals, t.weight, t.timers = valueColumns(ts), &state.Int64s{}, newTimers()
+	decl.Values = valueNames(cols, "_weight")
+	var stored []state.Column
+	for _, v := range t.vals {
+		stored = append(stored, v)
+	}
+	t.rows = state.NewTable(decl, append(stored, t.weight)...)
+	t.parts = state.NewTable(state.Decl{Name: decl.Name + "_index", Version: 1, Key: state.RowKey})
+	return nil
+}
+
+// Prepare puts the partition and order columns behind the row's.
+func (t *topN) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
+	in, err := t.prepare(env, d.Columns(), d.Rows())
+	in.W = d.Weights()
+	return in, err
+}
+
+func (t *topN) prepare(env *fn.Env, cols []arrow.Array, n int) (Batch, error) {
+	part, err := t.part.EvalArrays(env, cols, n)
+	if err != nil {
+		return Batch{}, err
+	}
+	order, err := t.order.EvalArrays(env, cols, n)
+	if err != nil {
+		return Batch{}, err
+	}
+	all := append(append(append(make([]arrow.Array, 0, len(cols)+len(part)+len(order)), cols...), part...), order...)
+	return Batch{Cols: all, N: n, Hash: hashOf(part, n)}, nil
+}
+
+func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
+	t.partSlot = resize(t.partSlot, in.N)
+	t.slots = resize(t.slots, in.N)
+	t.partitions(&in, t.partSlot)
+	for _, p := range t.partSlot {
+		t.touch(p)
+	}
+	k := t.rowEnc.encode(in.Cols[:t.cols], in.N, nil)
+	k.Group = t.partEnc.grp
+	fresh := t.rows.Upsert(k, t.slots)
+	putFresh(t.vals, in.Cols, fresh, t.slots)
+	t.index(&in, fresh, t.slots, t.partSlot)
+	for i, s := range t.slots {
+		t.weight.V[s] += in.weight(i)
+	}
+	t.changed = append(t.changed, t.slots...)
+	return nil
+}
+
+// partitions finds or makes the partition of each row.
+func (t *topN) partitions(in *Batch, slots []uint32) {
+	fresh := t.parts.Upsert(t.partEnc.encode(in.Cols[t.cols:t.cols+t.nPart], in.N, in.Hash), slots)
+	for len(t.lists) < t.parts.Slots() {
+		t.lists, t.closes, t.stamped = append(t.lists, ordered{}), append(t.closes, never), append(t.stamped, 0)
+	}
+	for _, i := range fresh {
+		t.lists[slots[i]], t.closes[slots[i]] = ordered{}, never
+	}
+	if t.closing == nil || len(fresh) == 0 {
+		return
+	}
+	at := closing{0, t.closing.after}.at([]arrow.Array{kernels.Take(in.Cols[t.cols+t.closing.pos], fresh)})
+	for i, r := range fresh {
+		t.closes[slots[r]] = at[i]
+		t.timers.add(at[i], slots[r])
+	}
+}
+
+// index puts new rows into the order of their partitions.
+func (t *topN) index(in *Batch, fresh []int32, slots, parts []uint32) {
+	if len(fresh) == 0 {
+		return
+	}
+	order := kernels.TakeBatch(in.Cols[t.cols+t.nPart:], fresh)
+	keys := t.orderEnc.Encode(order, len(fresh))
+	var peers rowkey.Rows
+	ranked := t.rank != "row_number"
+	if ranked {
+		peers = t.peerEnc.Encode(order[:t.nOrder], len(fresh))
+	}
+	n := t.rows.Slots()
+	t.keyOf.Resize(n)
+	t.peerOf.Resize(n)
+	for len(t.partOf) < n {
+		t.partOf = append(t.partOf, 0)
+	}
+	for i, r := range fresh {
+		s := slots[r]
+		t.keyOf.Set(s, keys.Row(i))
+		if ranked {
+			t.peerOf.Set(s, peers.Row(i))
+		}
+		t.partOf[s] = parts[r]
+		t.lists[parts[r]].insert(s, t.precedes(s))
+	}
+}
+
+// precedes orders rows by their order keys; rows equal in all of that by their bytes, so that the order is total.
+func (t *topN) precedes(s uint32) func(x uint32) bool {
+	key := t.keyOf.Get(s)
+	return func(x uint32) bool {
+		c := bytes.Compare(t.keyOf.Get(x), key)
+		return c < 0 || c == 0 && bytes.Compare(t.rows.Key(x), t.rows.Key(s)) < 0
+	}
+}
+
+// touch remembers what a partition shows before its first change in a step.
+func (t *topN) touch(part uint32) {
+	if t.stamped[part] == t.step+1 {
+		return
+	}
+	t.stamped[part] = t.step + 1
+	t.touched = append(t.touched, part)
+	if t.when == changelog {
+		t.before = t.first(part, t.before)
+	}
+}
+
+// first appends the places that a partition shows now.
+func (t *topN) first(part uint32, out []place) []place {
+	var row, rank, dense int64 // numbers of the last row visited
+	var peer []byte
+	t.lists[part].each(func(s uint32) bool {
+		w := t.weight.V[s]
+		if w <= 0 {
+			return true
+		}
+		if t.rank == "row_number" {
+			for ; w > 0 && row < addTime(t.limit, t.offset); w-- {
+				if row++; row <= t.offset {
+					continue
+				}
+				if n := len(out); !t.numbered && n > 0 && out[n-1].slot == s {
+					out[n-1].weight++
+				} else {
+					out = append(out, place{s, row, 1})
+				}
+			}
+			return row < addTime(t.limit, t.offset)
+		}
+		if p := t.peerOf.Get(s); row == 0 || !bytes.Equal(p, peer) {
+			peer, rank = p, row+1
+			dense++
+		}
+		row += w
+		number := rank
+		if t.rank == "dense_rank" {
+			number = dense
+		}
+		if number > t.limit {
+			return false
+		}
+		out = append(out, place{s, number, w})
+		return true
+	})
+	return out
+}
+
+func (t *topN) Advance(ctx *Ctx, w flow.Watermark) error {
+	var err error
+	switch {
+	case t.when == changelog:
+		err = t.emitChanges(ctx)
+	case t.when == atEnd && w == flow.EndWatermark:
+		all := t.parts.All()
+		var show []place
+		for _, p := range all {
+			show = t.first(p, show)
+		}
+		err = t.emit(ctx, show, 1)
+		t.drop(all)
+	}
+	if err != nil {
+		return err
+	}
+	negative := t.endStep()
+	if t.closing != nil && w != flow.NoWatermark {
+		if err := t.close(ctx, w); err != nil {
+			return err
+		}
+	}
+	if negative > 0 {
+		return ctx.missing("top-N", negative)
+	}
+	return nil
+}
+
+func (t *topN) emitChanges(ctx *Ctx) error {
+	var after []place
+	for _, p := range t.touched {
+		after = t.first(p, after)
+	}
+	minus, plus := difference(t.before, after)
+	if err := t.emit(ctx, minus, -1); err != nil {
+		return err
+	}
+	return t.emit(ctx, plus, 1)
+}
+
+// difference drops what stands in both lists.
+func difference(before, after []place) (minus, plus []place) {
+	type id struct {
+		slot   uint32
+		number int64
+	}
+	had := make(map[id]int64, len(before))
+	for _, p := range before {
+		had[id{p.slot, p.number}] += p.weight
+	}
+	for _, p := range after {
+		k := id{p.slot, p.number}
+		both := min(had[k], p.weight)
+		had[k] -= both
+		if p.weight -= both; p.weight > 0 {
+			plus = append(plus, p)
+		}
+	}
+	for _, p := range before {
+		k := id{p.slot, p.number}
+		if p.weight = min(p.weight, had[k]); p.weight > 0 {
+			had[k] -= p.weight
+			minus = append(minus, p)
+		}
+	}
+	return minus, plus
+}
+
+func (t *topN) emit(ctx *Ctx, places []place, sign int64) error {
+	if len(places) == 0 {
+		return nil
+	}
+	slots, numbers, weights := make([]uint32, 0, len(places)), make([]int64, 0, len(places)), make([]int64, 0, len(places))
+	spell := !flow.HasWeights(ctx.schema) // append-only output has no weights: a row of weight n is n rows
+	for _, p := range places {
+		w := sign * p.weight
+		for n := p.weight; ; n-- {
+			if spell {
+				w = 1
+			}
+			slots, numbers, weights = append(slots, p.slot), append(numbers, p.number), append(weights, w)
+			if !spell || n <= 1 {
+				break
+			}
+		}
+	}
+	cols, err := gather(t.vals, slots)
+	if err != nil {
+		return err
+	}
+	if t.numbered {
+		cols = append(cols, int64Array(numbers))
+	}
+	return ctx.Emit(cols, len(slots), weights)
+}
+
+// endStep drops rows of weight zero and, over append-only input, rows that can never be shown.
+func (t *topN) endStep() (negative int64) {
+	t.rows.Touch(t.changed)
+	for _, s := range t.changed {
+		switch {
+		case !t.rows.Live(s):
+		case t.weight.V[s] < 0:
+			negative++
+		case t.weight.V[s] == 0:
+			t.remove(s)
+		}
+	}
+	if t.appendOnly && t.rank == "row_number" && t.limit != never {
+		for _, p := range t.touched {
+			t.trim(p)
+		}
+	}
+	t.forgetEmpty(t.touched)
+	t.changed, t.touched, t.before = t.changed[:0], t.touched[:0], t.before[:0]
+	t.step++
+	return negative
+}
+
+// trim drops what lies beyond the last row that the partition can show.
+func (t *topN) trim(part uint32) {
+	var row int64
+	var gone []uint32
+	t.lists[part].each(func(s uint32) bool {
+		if row >= addTime(t.limit, t.offset) {
+			gone = append(gone, s)
+		}
+		row = addTime(row, t.weight.V[s])
+		return true
+	})
+	for _, s := range gone {
+		t.remove(s)
+	}
+}
+
+func (t *topN) remove(s uint32) {
+	t.lists[t.partOf[s]].remove(s, t.precedes(s))
+	one := []uint32{s}
+	t.rows.Delete(one)
+	t.keyOf.Reset(one)
+	t.peerOf.Reset(one)
+}
+
+func (t *topN) forgetEmpty(parts []uint32) {
+	var gone []uint32
+	for _, p := range parts {
+		if t.parts.Live(p) && len(t.lists[p].chunks) == 0 {
+			gone = append(gone, p)
+		}
+	}
+	t.parts.Delete(gone)
+}
+
+// drop forgets whole partitions.
+func (t *topN) drop(parts []uint32) {
+	var gone []uint32
+	for _, p := range parts {
+		t.lists[p].each(func(s uint32) bool { gone = append(gone, s); return true })
+		t.lists[p], t.closes[p] = ordered{}, never
+	}
+	t.rows.Delete(gone)
+	t.keyOf.Reset(gone)
+	t.peerOf.Reset(gone)
+	t.parts.Delete(parts)
+}
+
+// close ends the partitions that the watermark has settled. They are shown now, or were all along.
+func (t *topN) close(ctx *Ctx, w flow.Watermark) error {
+	var due []uint32
+	var show []place
+	for _, p := range t.timers.pop(w) {
+		if t.parts.Live(p) && t.closes[p] <= int64(w) {
+			t.closes[p] = never // a slot may stand in the timers twice
+			due = append(due, p)
+			show = t.first(p, show)
+		}
+	}
+	if t.when == closed {
+		if err := t.emit(ctx, show, 1); err != nil {
+			return err
+		}
+	}
+	t.drop(due)
+	return nil
+}
+
+func (t *topN) Tables() []*state.Table { return []*state.Table{t.rows} }
+
+func (t *topN) Restored(env *fn.Env) error {
+	slots := t.rows.All()
+	if len(slots) == 0 {
+		return nil
+	}
+	cols, err := gather(t.vals, slots)
+	if err != nil {
+		return err
+	}
+	in, err := t.prepare(env, cols, len(slots))
+	if err != nil {
+		return err
+	}
+	parts, all := make([]uint32, in.N), make([]int32, in.N)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	t.partitions(&in, parts)
+	t.index(&in, all, slots, parts)
+	return nil
+}
