@@ -13,14 +13,16 @@ import (
 
 // Guesses where statistics are silent. They are shares of the rows.
 const (
-	shareEqual   = 0.1  // column = constant, distinct values unknown
-	shareRange   = 0.33 // column < constant, bounds unknown
-	shareLike    = 0.1
-	shareUnknown = 0.25
-	shareNull    = 0.05
-	rowsUnknown  = 1e6 // of a source that does not tell
-	rowsMinimum  = 1.0
-	shareAnti    = 0.3
+	shareEqual    = 0.05 // column = constant, distinct values unknown
+	shareComputed = 0.2  // a range of a computed value, mostly HAVING
+	shareRange    = 0.33 // column < constant, bounds unknown
+	shareLike     = 0.1
+	smallTable    = 100 // a table of so few rows is a list of names: each occurs once
+	shareUnknown  = 0.25
+	shareNull     = 0.05
+	rowsUnknown   = 1e6 // of a source that does not tell
+	rowsMinimum   = 1.0
+	shareAnti     = 0.3
 )
 
 // Estimate is what the planner believes of a node's output.
@@ -39,6 +41,10 @@ type ColEstimate struct {
 	Relation *Source
 	Min, Max float64 // valid when Ranged
 	Ranged   bool
+	// Width is the length of the base relation's range. A column that has fewer rows than whole numbers in its range is
+	// Sparse: most likely a key, so that columns joined with it refer to it.
+	Width  float64
+	Sparse bool
 }
 
 // Estimator estimates and remembers, like Facts.
@@ -175,6 +181,7 @@ func scanEstimate(n *Scan) *Estimate {
 			if c.Distinct == 0 && c.Ranged && (n.Cols[i].Type.IsInteger() || n.Cols[i].Type.Kind == types.Date) {
 				// Whole numbers between two bounds: there are no more values than that, and keys are mostly dense.
 				c.Distinct = min(e.Rows, hi-lo+1)
+				c.Width, c.Sparse = hi-lo+1, hi-lo+1 > e.Rows*1.5
 			}
 		}
 		if unique[pos] {
@@ -312,11 +319,9 @@ func (e *Estimate) shareCall(c *expr.Call) float64 {
 		}
 		return e.below(op, l, lit)
 	}
-	switch name := c.Fn.Name; name {
-	case "LIKE", "ILIKE", "~~", "like", "contains", "starts_with", "prefix", "suffix", "regexp_matches":
+	switch c.Fn.Name {
+	case "~~", "~~*", "~~~", "like", "ilike", "like_escape", "ilike_escape", "contains", "starts_with", "suffix", "regexp_matches":
 		return shareLike
-	case "NOT LIKE", "NOT ILIKE":
-		return 1 - shareLike
 	}
 	return shareUnknown
 }
@@ -329,8 +334,11 @@ func (e *Estimate) equal(x expr.Expr, lit *expr.Lit) float64 {
 			return 0
 		}
 	}
-	if ok && c.Distinct > 0 {
+	switch {
+	case ok && c.Distinct > 0:
 		return 1 / c.Distinct
+	case ok && c.Base > 0 && c.Base <= smallTable:
+		return 1 / c.Base
 	}
 	return shareEqual
 }
@@ -340,7 +348,10 @@ func (e *Estimate) below(op string, x expr.Expr, lit *expr.Lit) float64 {
 	col, isCol := x.(*expr.Col)
 	c, ok := e.column(x)
 	v, isNum := Number(lit.V)
-	if !ok || !isNum || !c.Ranged || !isCol {
+	if !ok {
+		return shareComputed
+	}
+	if !isNum || !c.Ranged || !isCol {
 		return shareRange
 	}
 	if c.Max <= c.Min {
@@ -432,16 +443,26 @@ func keyDomain(l, r *Estimate, keys []EquiKey) float64 {
 		a, _ := l.column(k.Left)
 		b, _ := r.column(k.Right)
 		lc, rc = append(lc, a), append(rc, b)
-		d := max(a.Distinct, b.Distinct)
-		if d == 0 {
-			d = max(min(l.Rows, r.Rows), 1)
-		}
-		product *= d
+		product *= domain(a, b, l.Rows, r.Rows)
 	}
 	if len(keys) == 1 {
 		return max(product, 1)
 	}
 	return max(1, min(product, composite(lc), composite(rc)))
+}
+
+// domain is the number of values of one key.
+func domain(a, b ColEstimate, left, right float64) float64 {
+	if a.Sparse != b.Sparse && a.Width > 0 && b.Width > 0 && max(a.Width, b.Width) < 2*min(a.Width, b.Width) {
+		if a.Sparse { // the dense side only counts numbers in its range; those that occur are the sparse side's
+			return max(a.Distinct, 1)
+		}
+		return max(b.Distinct, 1)
+	}
+	if d := max(a.Distinct, b.Distinct); d > 0 {
+		return d
+	}
+	return max(min(left, right), 1)
 }
 
 func composite(cols []ColEstimate) float64 {

@@ -185,7 +185,7 @@ type Join struct {
 	Keys        []EquiKey
 	On          expr.Expr // what Keys do not say; may be nil
 	Mark        Column    // Kind Mark
-	BuildLeft   bool      // Semi, Anti, Left
+	BuildLeft   bool      // Semi, Anti
 }
 
 // EquiKey is left = right; NullSafe is IS NOT DISTINCT FROM.

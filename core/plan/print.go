@@ -99,7 +99,11 @@ func Describe(n Node) string {
 		}
 		return s + " AS " + columnText(n.Start) + ", " + columnText(n.End)
 	case *Join:
-		return "Join " + n.Kind.String() + joinText(n.Keys, n.On, n.Kind, n.Mark)
+		s := "Join " + n.Kind.String() + joinText(n.Keys, n.On, n.Kind, n.Mark)
+		if n.BuildLeft {
+			s += " build left"
+		}
+		return s
 	case *Apply:
 		return "Apply " + n.Kind.String() + idList(" outer", n.Outer) + joinText(n.Args, n.On, n.Kind, n.Mark)
 	case *Sort:
