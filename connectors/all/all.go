@@ -5,12 +5,18 @@ package all
 
 import (
 	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/connectors/arrowipc"
+	"github.com/riverbed/riverbed/connectors/csv"
+	"github.com/riverbed/riverbed/connectors/json"
 	"github.com/riverbed/riverbed/connectors/parquet"
 )
 
 // Sources are the sources, in the order of the documentation.
 var Sources = []connectors.Source{
 	parquet.Source,
+	csv.Source,
+	json.Source,
+	arrowipc.Source,
 }
 
 // Sinks are the sinks, in the order of the documentation.

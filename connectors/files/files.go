@@ -91,6 +91,13 @@ type Batches interface {
 	Close() error
 }
 
+// Skipper is Batches that pass over records without decoding them. Formats whose records may be bad need it, so that
+// a position counts the same records each time.
+type Skipper interface {
+	// Skip passes over at most n records and says over how many; fewer only at the end of the unit.
+	Skip(ctx context.Context, n int64) (int64, error)
+}
+
 // Batch is some rows of a unit.
 type Batch struct {
 	Rows    arrow.RecordBatch // may be nil when all records were bad

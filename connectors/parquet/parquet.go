@@ -20,4 +20,7 @@ var Source = connectors.Source{
 	Relation: func(ctx context.Context, req connectors.OpenRequest) (flow.Relation, error) {
 		return files.NewRelation(ctx, Format{}, req)
 	},
+	Stream: func(ctx context.Context, req connectors.OpenRequest) (flow.Stream, error) {
+		return files.NewStream(ctx, Format{}, req)
+	},
 }

@@ -80,6 +80,8 @@ func unitFactors(c *schema.Column, t types.Type) (mul, div int64) {
 		unit = lt.TimeUnit()
 	case schema.TimeLogicalType:
 		unit = lt.TimeUnit()
+	default:
+		return 1, 1
 	}
 	switch {
 	case unit == schema.TimeUnitMillis:

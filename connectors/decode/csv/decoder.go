@@ -1,0 +1,77 @@
+package csv
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/connectors/decode"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// Decoder gathers rows from records.
+type Decoder struct {
+	fields   []types.Field
+	columns  []int // of the record, by field
+	width    int
+	nullText string
+	schema   *arrow.Schema
+	builders []decode.Builder
+	rows     int
+}
+
+// NewDecoder makes a decoder: field i is value columns[i] of a record of width values.
+func NewDecoder(fields []types.Field, columns []int, width int, nullText string) (*Decoder, error) {
+	d := &Decoder{fields: fields, columns: columns, width: width, nullText: nullText, schema: types.ArrowSchema(fields)}
+	for _, f := range fields {
+		b, err := decode.NewBuilder(f.Type)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", f.Name, err)
+		}
+		d.builders = append(d.builders, b)
+	}
+	return d, nil
+}
+
+// Rows is the number of rows gathered.
+func (d *Decoder) Rows() int { return d.rows }
+
+// Append adds one record. Empty values are NULL, quoted or not, as in DuckDB.
+func (d *Decoder) Append(rec []Field) error {
+	if len(rec) != d.width {
+		return fmt.Errorf("it has %d values where the file has %d columns", len(rec), d.width)
+	}
+	for i, b := range d.builders {
+		f := rec[d.columns[i]]
+		if len(f.Text) == 0 || d.nullText != "" && string(f.Text) == d.nullText {
+			b.AppendNull()
+			continue
+		}
+		err := b.AppendText(f.Text)
+		if err == nil && d.fields[i].Type.Kind == types.Varchar && !utf8.Valid(f.Text) {
+			b.Truncate(d.rows)
+			err = fmt.Errorf("%q is not UTF-8", decode.Clip(string(f.Text)))
+		}
+		if err != nil {
+			for _, done := range d.builders[:i] {
+				done.Truncate(d.rows)
+			}
+			return fmt.Errorf("column %q: %w", d.fields[i].Name, err)
+		}
+	}
+	d.rows++
+	return nil
+}
+
+// Batch returns the rows gathered and starts again.
+func (d *Decoder) Batch() arrow.RecordBatch {
+	cols := make([]arrow.Array, len(d.builders))
+	for i, b := range d.builders {
+		cols[i] = b.Finish()
+	}
+	n := d.rows
+	d.rows = 0
+	return array.NewRecordBatch(d.schema, cols, int64(n))
+}
