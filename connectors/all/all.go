@@ -7,7 +7,9 @@ import (
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/arrowipc"
 	"github.com/riverbed/riverbed/connectors/csv"
+	"github.com/riverbed/riverbed/connectors/generator"
 	"github.com/riverbed/riverbed/connectors/json"
+	"github.com/riverbed/riverbed/connectors/memory"
 	"github.com/riverbed/riverbed/connectors/parquet"
 )
 
@@ -17,6 +19,8 @@ var Sources = []connectors.Source{
 	csv.Source,
 	json.Source,
 	arrowipc.Source,
+	generator.Source,
+	memory.Source,
 }
 
 // Sinks are the sinks, in the order of the documentation.

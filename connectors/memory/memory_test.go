@@ -1,0 +1,122 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	ct "github.com/riverbed/riverbed/connectors/connectortest"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+var fields = []types.Field{{Name: "v", Type: types.Int64}}
+
+func rows(values ...int64) arrow.RecordBatch {
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	b.AppendValues(values, nil)
+	return array.NewRecordBatch(types.ArrowSchema(fields), []arrow.Array{b.NewArray()}, int64(len(values)))
+}
+
+func TestPushAndRead(t *testing.T) {
+	s := New(fields, Options{Updating: true})
+	s.Push(t.Context(), "", rows(1, 2, 3), nil)
+	s.Push(t.Context(), "b", rows(4), []int64{-1})
+	s.Close()
+	if err := s.Push(t.Context(), "", rows(5), nil); !errs.Is(err, errs.Usage) {
+		t.Errorf("push after close: %v", err)
+	}
+	got, _ := ct.Flat(ct.Drain(t, s, flow.Split{ID: DefaultSplit}, "", 2, 1))
+	if strings.Join(got, " ") != "1|1 2|1 3|1" {
+		t.Errorf("got %v", got)
+	}
+	got, _ = ct.Flat(ct.Drain(t, s, flow.Split{ID: "b"}, "", 2, 1))
+	if strings.Join(got, " ") != "4|-1" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestUntilLatestLeavesTheRest(t *testing.T) {
+	s := New(fields, Options{})
+	s.Push(t.Context(), "", rows(1, 2), nil)
+	l, err := s.UntilLatest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Push(t.Context(), "", rows(3), nil)
+	if got, _ := ct.Flat(ct.Drain(t, l, flow.Split{ID: DefaultSplit}, "", 10, 1)); strings.Join(got, " ") != "1 2" {
+		t.Errorf("got %v", got)
+	}
+	s.Close()
+	if got, _ := ct.Flat(ct.Drain(t, s, flow.Split{ID: DefaultSplit}, "", 10, 1)); strings.Join(got, " ") != "3" {
+		t.Errorf("the rest is %v", got)
+	}
+}
+
+func TestFullQueueBlocksThePush(t *testing.T) {
+	s := New(fields, Options{QueueRows: 2})
+	s.Push(t.Context(), "", rows(1, 2), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := s.Push(ctx, "", rows(3), nil); !errs.Is(err, errs.Cancelled) {
+		t.Fatalf("a push into a full queue: %v", err)
+	}
+	pushed := make(chan error)
+	go func() { pushed <- s.Push(t.Context(), "", rows(3), nil) }()
+	r, _ := s.Open(t.Context(), flow.Split{ID: DefaultSplit}, "")
+	if _, err := r.Read(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-pushed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadWaits(t *testing.T) {
+	s := New(fields, Options{})
+	r, _ := s.Open(t.Context(), flow.Split{ID: DefaultSplit}, "")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := r.Read(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an empty stream: %v", err)
+	}
+	go s.Close()
+	if _, err := r.Read(t.Context(), 1); err != io.EOF {
+		t.Errorf("a closed stream: %v", err)
+	}
+}
+
+func TestWatermarkAndIdle(t *testing.T) {
+	s := New(fields, Options{})
+	changed := s.Changed()
+	if err := s.AdvanceWatermark("", 10); err != nil {
+		t.Fatal(err)
+	}
+	<-changed
+	if err := s.AdvanceWatermark("", 9); !errs.Is(err, errs.Watermark) {
+		t.Errorf("back: %v", err)
+	}
+	s.Idle("")
+	if st := s.State(""); st.Watermark != 10 || !st.Idle {
+		t.Errorf("state %+v", st)
+	}
+	s.Push(t.Context(), "", rows(1), nil)
+	if s.State("").Idle {
+		t.Error("idle after a push")
+	}
+}
+
+func TestWrongRows(t *testing.T) {
+	s := New([]types.Field{{Name: "v", Type: types.String}}, Options{})
+	if err := s.Push(t.Context(), "", rows(1), nil); !errs.Is(err, errs.Schema) {
+		t.Errorf("got %v", err)
+	}
+}
