@@ -23,18 +23,18 @@ import (
 //	out:   changelog: −1 the old row, +1 the new row of each group that changed in the step
 //	       closing:   +1 each group once, when the watermark has settled it
 //	       at end:    +1 each group once, when the input has ended (bounded inputs)
-//	state: aggregate_groups     group key → keys, row count, accumulators
+//	state: aggregate_groups     group key → row count, accumulators
 //	       aggregate_distinct   group key, arguments → weight, for DISTINCT
 //	time:  groups that the watermark has settled are dropped by range
 type aggregate struct {
-	node  *plan.Aggregate
-	when  emitWhen
-	prep  *exec.Prepared
-	enc   *keyEncoder
-	keys  []state.Values
-	count *state.Int64s
-	accs  []fn.Accumulator
-	table *state.Table
+	node     *plan.Aggregate
+	when     emitWhen
+	prep     *exec.Prepared
+	enc      *keyEncoder
+	keyTypes []types.Type
+	count    *state.Int64s
+	accs     []fn.Accumulator
+	table    *state.Table
 
 	distinct []*distinctArgs // per aggregate; nil without DISTINCT
 
@@ -87,7 +87,7 @@ func emitOf(n plan.Node, input plan.Node, emit plan.EmitPolicy) (emitWhen, *clos
 }
 
 func aggregateDecl(values []string) state.Decl {
-	return state.Decl{Name: "aggregate_groups", Version: 1, Key: state.RowKey, Values: values, About: "group key → keys, row count, accumulators"}
+	return state.Decl{Name: "aggregate_groups", Version: 1, Key: state.RowKey, Values: values, About: "group key → row count, accumulators"}
 }
 
 func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
@@ -100,21 +100,14 @@ func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
 	}
 	a := &aggregate{node: n, prep: prep, count: &state.Int64s{}, timers: newTimers(), global: len(n.Keys) == 0}
 	var keyTypes []types.Type
-	var names []string
 	for _, k := range n.Keys {
 		keyTypes = append(keyTypes, k.Expr.Type())
-		names = append(names, k.Col.Name)
 	}
-	a.enc = newKeyEncoder(keyTypes)
-	a.keys = valueColumns(keyTypes)
+	a.enc, a.keyTypes = newKeyEncoder(keyTypes), keyTypes
 	if a.when, a.closing, err = a.timing(emit); err != nil {
 		return nil, err
 	}
-	var cols []state.Column
-	for _, k := range a.keys {
-		cols = append(cols, k)
-	}
-	cols, names = append(cols, a.count), append(names, "_rows")
+	cols, names := []state.Column{a.count}, []string{"_rows"}
 	updating := plan.Updating(n.Input, emit)
 	for i := range n.Aggs {
 		item := &n.Aggs[i]
@@ -272,7 +265,6 @@ func (a *aggregate) find(in *Batch) ([]uint32, error) {
 	nk := len(a.node.Keys)
 	fresh := a.table.Upsert(a.enc.encode(in.Cols[:nk], in.N, in.Hash), slots)
 	a.grow()
-	putFresh(a.keys, in.Cols, fresh, slots)
 	if a.closing != nil && len(fresh) > 0 {
 		a.setTimers(in.Cols, fresh, slots)
 	}
@@ -316,10 +308,7 @@ func (a *aggregate) touch(slots []uint32) error {
 
 // results are the output rows of groups.
 func (a *aggregate) results(slots []uint32) ([]arrow.Array, error) {
-	cols, err := gather(a.keys, slots)
-	if err != nil {
-		return nil, err
-	}
+	cols := keysOf(a.table, a.keyTypes, slots)
 	for i, acc := range a.accs {
 		r, err := acc.Result(slots)
 		if err != nil {
@@ -517,14 +506,10 @@ func (a *aggregate) Restored(*fn.Env) error {
 	if a.closing == nil || len(all) == 0 {
 		return nil
 	}
-	cols, err := gather(a.keys, all)
-	if err != nil {
-		return err
-	}
 	rows := make([]int32, len(all))
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	a.setTimers(cols, rows, all)
+	a.setTimers(keysOf(a.table, a.keyTypes, all), rows, all)
 	return nil
 }

@@ -70,3 +70,10 @@ func TestAppendOnlyStreamRefusesRetractions(t *testing.T) {
 		t.Fatal("an append-only stream took a retraction")
 	}
 }
+
+func TestDistinctShowsKeysInNormalForm(t *testing.T) {
+	op := optest.New(t, "CREATE TABLE t (x DOUBLE)", "SELECT DISTINCT x FROM t")
+	op.Delta("+1 -0.0").Emits("+1 0.0")
+	op.Delta("+1 0.0", "-1 -0.0").Emits()
+	op.Delta("-1 0.0").Emits("-1 0.0").Holds()
+}

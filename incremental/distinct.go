@@ -3,7 +3,6 @@ package incremental
 import (
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
-	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
@@ -16,6 +15,7 @@ import (
 //	time:  watermarks pass through; rows that the watermark has settled are forgotten
 type distinct struct {
 	seen    *state.Table
+	types   []types.Type
 	weight  *state.Int64s
 	enc     *keyEncoder
 	closing *closing
@@ -29,7 +29,7 @@ var distinctSeen = state.Decl{Name: "distinct_seen", Version: 1, Key: state.RowK
 	About: "row → total weight, absent when zero; the watermark that settles it"}
 
 func newDistinctRows(ts []types.Type, c *closing) *distinct {
-	d := &distinct{weight: &state.Int64s{}, closes: &state.Int64s{}, enc: newKeyEncoder(ts), closing: c, timers: newTimers()}
+	d := &distinct{types: ts, weight: &state.Int64s{}, closes: &state.Int64s{}, enc: newKeyEncoder(ts), closing: c, timers: newTimers()}
 	d.seen = state.NewTable(distinctSeen, d.weight, d.closes)
 	return d
 }
@@ -59,7 +59,7 @@ func (d *distinct) Process(ctx *Ctx, _ int, in Batch) error {
 			d.timers.add(coarse(at[i]), d.slots[i])
 		}
 	}
-	var rows []int32
+	var changed []uint32
 	var by []int64
 	for i, s := range d.slots {
 		before := d.weight.V[s]
@@ -67,16 +67,14 @@ func (d *distinct) Process(ctx *Ctx, _ int, in Batch) error {
 		d.weight.V[s] = after
 		switch {
 		case before <= 0 && after > 0:
-			rows, by = append(rows, int32(i)), append(by, 1)
+			changed, by = append(changed, s), append(by, 1)
 		case before > 0 && after <= 0:
-			rows, by = append(rows, int32(i)), append(by, -1)
+			changed, by = append(changed, s), append(by, -1)
 		}
 	}
 	d.touched = append(d.touched, d.slots...)
-	if len(rows) == in.N {
-		return ctx.Emit(in.Cols, in.N, by)
-	}
-	return ctx.Emit(kernels.TakeBatch(in.Cols, rows), len(rows), by)
+	// What is shown is the key and not the row at hand: -0.0 may have come first and 0.0 may go last.
+	return ctx.Emit(keysOf(d.seen, d.types, changed), len(changed), by)
 }
 
 func (d *distinct) Advance(ctx *Ctx, w flow.Watermark) error {

@@ -52,6 +52,11 @@ func (k *keyEncoder) encode(cols []arrow.Array, n int, hash []uint64) state.Keys
 	return state.Keys{Offsets: k.offs, Data: rows.Data, Hash: hash, Group: k.grp}
 }
 
+// keysOf reads the key columns of rows of a table in normal form: 0.0 for -0.0, as batch shows its groups.
+func keysOf(t *state.Table, ts []types.Type, slots []uint32) []arrow.Array {
+	return rowkey.Decode(ts, nil, len(slots), func(i int) []byte { return t.Key(slots[i]) })
+}
+
 func groupsOf(hash []uint64, out []uint8) []uint8 {
 	out = resize(out, len(hash))
 	for i, h := range hash {

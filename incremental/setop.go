@@ -5,6 +5,7 @@ import (
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
 )
 
@@ -20,7 +21,7 @@ type setOp struct {
 	held   bool
 	enc    *keyEncoder
 	rows   *state.Table
-	vals   []state.Values
+	types  []types.Type
 	weight [2]*state.Int64s
 	shown  *state.Int64s
 
@@ -30,7 +31,7 @@ type setOp struct {
 
 func newSetOp(n *plan.SetOp, emit plan.EmitPolicy) (Operator, error) {
 	ts := columnTypes(n.Cols)
-	s := &setOp{enc: newKeyEncoder(ts), vals: valueColumns(ts), weight: [2]*state.Int64s{{}, {}}, shown: &state.Int64s{}}
+	s := &setOp{enc: newKeyEncoder(ts), types: ts, weight: [2]*state.Int64s{{}, {}}, shown: &state.Int64s{}}
 	s.count = func(l, r int64) int64 { return exec.SetOpCount(n.Kind, n.All, max(l, 0), max(r, 0)) }
 	if n.Kind == plan.Union { // UNION ALL has no state and is another operator
 		s.count = func(l, r int64) int64 { return min(max(l+r, 0), 1) }
@@ -38,12 +39,8 @@ func newSetOp(n *plan.SetOp, emit plan.EmitPolicy) (Operator, error) {
 	if !plan.Updating(n, emit) {
 		s.hold = [2]bool{n.Kind == plan.Intersect && n.All && !plan.Live(n.Left), n.Kind != plan.Union && !plan.Live(n.Right)}
 	}
-	var stored []state.Column
-	for _, v := range s.vals {
-		stored = append(stored, v)
-	}
-	s.rows = state.NewTable(state.Decl{Name: "setop_rows", Version: 1, Key: state.RowKey, Values: valueNames(n.Cols, "_left", "_right", "_shown"),
-		About: "row → weight on each side, weight shown"}, append(stored, s.weight[0], s.weight[1], s.shown)...)
+	s.rows = state.NewTable(state.Decl{Name: "setop_rows", Version: 1, Key: state.RowKey, Values: []string{"_left", "_right", "_shown"},
+		About: "row → weight on each side, weight shown"}, s.weight[0], s.weight[1], s.shown)
 	return s, nil
 }
 
@@ -55,8 +52,7 @@ func (s *setOp) Prepare(_ *fn.Env, _ int, d flow.Delta) (Batch, error) {
 
 func (s *setOp) Process(_ *Ctx, port int, in Batch) error {
 	s.slots = resize(s.slots, in.N)
-	fresh := s.rows.Upsert(s.enc.encode(in.Cols, in.N, in.Hash), s.slots)
-	putFresh(s.vals, in.Cols, fresh, s.slots)
+	s.rows.Upsert(s.enc.encode(in.Cols, in.N, in.Hash), s.slots)
 	for i, slot := range s.slots {
 		s.weight[port].V[slot] += in.weight(i)
 	}
@@ -88,11 +84,7 @@ func (s *setOp) Advance(ctx *Ctx, _ flow.Watermark) error {
 		}
 	}
 	if len(changed) > 0 {
-		cols, err := gather(s.vals, changed)
-		if err != nil {
-			return err
-		}
-		if err := ctx.Emit(cols, len(changed), by); err != nil {
+		if err := ctx.Emit(keysOf(s.rows, s.types, changed), len(changed), by); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/riverbed/riverbed/core/bind"
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
@@ -74,7 +76,7 @@ func fill(src *plan.Source, rel *sql.Relation) error {
 		}
 	}
 	if src.Stream == nil {
-		src.Relation = &relation{src.Fields}
+		src.Relation = &relation{fields: src.Fields}
 	} else {
 		src.Stream.(*stream).fields = src.Fields
 	}
@@ -145,11 +147,15 @@ func (s *stream) Bounded() bool    { return false }
 func (s *stream) Updating() bool   { return s.updating }
 func (s *stream) Replayable() bool { return false }
 
-// relation is a bounded input whose rows tests push.
-type relation struct{ fields []types.Field }
+// relation is a bounded input. An incremental test pushes its rows; the oracle scans them.
+type relation struct {
+	fields []types.Field
+	cols   []arrow.Array
+	rows   int
+}
 
 func (r *relation) Fields() []types.Field { return r.fields }
 func (r *relation) Stats() flow.Stats     { return flow.Stats{Rows: -1} }
-func (r *relation) Scan(context.Context, flow.ScanRequest) (flow.Scan, error) {
-	return nil, fmt.Errorf("a test relation is pushed, not read")
+func (r *relation) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
+	return &scan{rel: r, at: req.Columns}, nil
 }

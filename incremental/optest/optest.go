@@ -392,3 +392,23 @@ func (r *Run) RestartWith(parallelism int) *Run {
 
 // StateRows is how many rows the operators keep.
 func (r *Run) StateRows() int64 { return r.graph.Stats().StateRows }
+
+// Canon rewrites an output row to the way in which this package prints it.
+func (r *Run) Canon(row string) string {
+	r.t.Helper()
+	ws := words(row)
+	if len(ws) != len(r.types) {
+		r.t.Fatalf("%q has %d values and the output %d columns", row, len(ws), len(r.types))
+	}
+	for i, w := range ws {
+		v, err := parse(w, r.types[i])
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		ws[i] = format(v, r.types[i])
+	}
+	return strings.Join(ws, " ")
+}
+
+// LateRows is how many rows were late so far.
+func (r *Run) LateRows() int { return len(r.late) }
