@@ -18,6 +18,8 @@ type FloatSums struct {
 	free  []uint32 // entries of wide to be used again
 	bins  *[2][4096]int64
 	order []float64 // scratch: values sorted by group
+
+	touched int64 // keeps the reads of addFar alive
 }
 
 // floatAcc is the window: the two's complement integer hi:mid:lo, times 2^(base-1075).
@@ -61,8 +63,28 @@ func (s *FloatSums) Add(groups []uint32, vals []float64, valid []byte, weights [
 		s.addOne(0, vals)
 	case len(s.acc) <= maxSorted && len(vals) >= binsFrom*len(s.acc):
 		s.addSorted(groups, vals)
+	case len(s.acc) > cachedGroups:
+		s.addFar(groups, vals)
 	default:
 		s.addEach(groups, vals)
+	}
+}
+
+// Beyond cachedGroups the windows do not fit the cache: a block's windows are read first, in a loop so short that their
+// misses overlap, and added to then.
+const (
+	cachedGroups = 1 << 14
+	farBlock     = 64
+)
+
+func (s *FloatSums) addFar(groups []uint32, vals []float64) {
+	for len(vals) > 0 {
+		n := min(len(vals), farBlock)
+		for _, g := range groups[:n] {
+			s.touched += s.acc[g].meta
+		}
+		s.addEach(groups[:n], vals[:n])
+		groups, vals = groups[n:], vals[n:]
 	}
 }
 
