@@ -9,6 +9,7 @@ import (
 	"github.com/riverbed/riverbed/connectors/csv"
 	"github.com/riverbed/riverbed/connectors/generator"
 	"github.com/riverbed/riverbed/connectors/json"
+	"github.com/riverbed/riverbed/connectors/kafka"
 	"github.com/riverbed/riverbed/connectors/memory"
 	"github.com/riverbed/riverbed/connectors/parquet"
 )
@@ -19,12 +20,15 @@ var Sources = []connectors.Source{
 	csv.Source,
 	json.Source,
 	arrowipc.Source,
+	kafka.Source,
 	generator.Source,
 	memory.Source,
 }
 
 // Sinks are the sinks, in the order of the documentation.
-var Sinks = []connectors.Sink{}
+var Sinks = []connectors.Sink{
+	kafka.Sink,
+}
 
 // Source returns the source of that name, or nil.
 func Source(name string) *connectors.Source {

@@ -1,7 +1,9 @@
 package csv
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -65,13 +67,70 @@ func (d *Decoder) Append(rec []Field) error {
 	return nil
 }
 
-// Batch returns the rows gathered and starts again.
-func (d *Decoder) Batch() arrow.RecordBatch {
+// AppendNulls adds a row of NULLs.
+func (d *Decoder) AppendNulls() {
+	for _, b := range d.builders {
+		b.AppendNull()
+	}
+	d.rows++
+}
+
+// Finish returns the columns gathered and starts again.
+func (d *Decoder) Finish() []arrow.Array {
 	cols := make([]arrow.Array, len(d.builders))
 	for i, b := range d.builders {
 		cols[i] = b.Finish()
 	}
-	n := d.rows
 	d.rows = 0
-	return array.NewRecordBatch(d.schema, cols, int64(n))
+	return cols
+}
+
+// Batch is Finish as a record batch.
+func (d *Decoder) Batch() arrow.RecordBatch {
+	n := d.rows
+	return array.NewRecordBatch(d.schema, d.Finish(), int64(n))
+}
+
+// Messages takes messages that are one record each, in the order of the fields.
+type Messages struct {
+	*Decoder
+	dialect Dialect
+}
+
+// NewMessages makes a decoder of messages.
+func NewMessages(fields []types.Field, d Dialect) (*Messages, error) {
+	columns := make([]int, len(fields))
+	for i := range columns {
+		columns[i] = i
+	}
+	dec, err := NewDecoder(fields, columns, len(fields), "")
+	return &Messages{dec, d}, err
+}
+
+// Append decodes one message.
+func (m *Messages) Append(msg []byte) error {
+	r := Reader{d: m.dialect, buf: msg, eof: true, line: 1}
+	rec, err := r.Next()
+	if err == io.EOF {
+		return errors.New("the message is empty")
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.Decoder.Append(rec); err != nil {
+		return err
+	}
+	if r.pos < len(msg) {
+		m.truncate()
+		return errors.New("the message holds more than one record")
+	}
+	return nil
+}
+
+// truncate drops the last row.
+func (d *Decoder) truncate() {
+	d.rows--
+	for _, b := range d.builders {
+		b.Truncate(d.rows)
+	}
 }

@@ -1,0 +1,215 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/errs"
+)
+
+// queueBytes bounds what waits for the reader of one partition; its fetching pauses above and goes on below half.
+const queueBytes = 16 << 20
+
+// consumer is the one client of a stream. A goroutine polls it and hands records to the queue of their partition.
+// It lives while a partition is open.
+type consumer struct {
+	settings connectors.Settings
+	topic    string
+
+	mu     sync.Mutex
+	client *kgo.Client
+	stop   context.CancelFunc
+	done   chan struct{}
+	queues map[int32]*queue
+}
+
+// queue holds the fetched records of one partition.
+type queue struct {
+	mu     sync.Mutex
+	fetch  [][]*kgo.Record
+	bytes  int
+	paused bool
+	err    error
+	news   chan struct{} // holds one token when something came
+}
+
+func (q *queue) tell() {
+	select {
+	case q.news <- struct{}{}:
+	default:
+	}
+}
+
+func newConsumer(s connectors.Settings) *consumer {
+	return &consumer{settings: s, topic: s.String("topic"), queues: map[int32]*queue{}}
+}
+
+// open starts fetching a partition.
+func (c *consumer) open(partition int32, at kgo.Offset) (*queue, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queues[partition] != nil {
+		return nil, errs.Bug("open", "partition %d of %q is open already", partition, c.topic)
+	}
+	if c.client == nil {
+		if err := c.start(); err != nil {
+			return nil, err
+		}
+	}
+	q := &queue{news: make(chan struct{}, 1)}
+	c.queues[partition] = q
+	c.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{c.topic: {partition: at}})
+	return q, nil
+}
+
+// start makes the client; the lock is held.
+func (c *consumer) start() error {
+	opts, err := clientOptions(c.settings)
+	if err != nil {
+		return err
+	}
+	isolation := kgo.ReadCommitted()
+	if c.settings.String("isolation") == "read_uncommitted" {
+		isolation = kgo.ReadUncommitted()
+	}
+	client, err := kgo.NewClient(append(opts,
+		kgo.FetchIsolationLevel(isolation),
+		kgo.KeepControlRecords(), // they move the position over the end of a transaction
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.FetchMaxBytes(32<<20), kgo.FetchMaxPartitionBytes(8<<20),
+	)...)
+	if err != nil {
+		return errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	c.client, c.stop, c.done = client, stop, make(chan struct{})
+	go c.poll(ctx, client, c.done)
+	return nil
+}
+
+// close ends the fetching of a partition, and with the last one the client.
+func (c *consumer) close(partition int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queues[partition] == nil {
+		return
+	}
+	delete(c.queues, partition)
+	part := map[string][]int32{c.topic: {partition}}
+	if len(c.queues) > 0 {
+		c.client.RemoveConsumePartitions(part)
+		c.client.ResumeFetchPartitions(part)
+		return
+	}
+	c.stop()
+	client, done := c.client, c.done
+	c.client = nil
+	go func() { // Close waits for the network; nobody needs to wait for it
+		<-done
+		client.Close()
+	}()
+}
+
+// poll hands out what comes until ctx ends.
+func (c *consumer) poll(ctx context.Context, client *kgo.Client, done chan struct{}) {
+	defer close(done)
+	defer func() {
+		if r := recover(); r != nil {
+			c.failAll(errs.Recovered("poll", r))
+		}
+	}()
+	for {
+		fetches := client.PollFetches(ctx)
+		if ctx.Err() != nil || fetches.IsClientClosed() {
+			return
+		}
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+			c.mu.Lock()
+			q := c.queues[p.Partition]
+			if c.client != client {
+				q = nil
+			}
+			c.mu.Unlock()
+			if p.Topic == "" && p.Err != nil { // an error of the client as a whole
+				c.failAll(p.Err)
+				return
+			}
+			if q == nil {
+				return
+			}
+			if q.put(p.Records, p.Err) {
+				client.PauseFetchPartitions(map[string][]int32{p.Topic: {p.Partition}})
+			}
+		})
+	}
+}
+
+func (c *consumer) failAll(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.queues {
+		q.put(nil, err)
+	}
+}
+
+// put adds records; full says that fetching should pause.
+func (q *queue) put(recs []*kgo.Record, err error) (full bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	defer q.tell()
+	if err != nil && !transient(err) && q.err == nil {
+		q.err = err
+	}
+	if len(recs) == 0 {
+		return false
+	}
+	q.fetch = append(q.fetch, recs)
+	q.bytes += sizeOf(recs)
+	full = q.bytes > queueBytes && !q.paused
+	q.paused = q.paused || full
+	return full
+}
+
+// transient errors are retried by the client itself.
+func transient(err error) bool {
+	return kerr.IsRetriable(err) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func sizeOf(recs []*kgo.Record) int {
+	n := 0
+	for _, r := range recs {
+		n += len(r.Key) + len(r.Value) + 64
+	}
+	return n
+}
+
+// take returns the next records, nil when none wait. Records that came before an error are given out first.
+func (c *consumer) take(partition int32, q *queue) ([]*kgo.Record, error) {
+	q.mu.Lock()
+	if len(q.fetch) == 0 {
+		defer q.mu.Unlock()
+		return nil, q.err
+	}
+	recs := q.fetch[0]
+	q.fetch[0] = nil
+	q.fetch = q.fetch[1:]
+	q.bytes -= sizeOf(recs)
+	resume := q.paused && q.bytes < queueBytes/2
+	if resume {
+		q.paused = false
+	}
+	q.mu.Unlock()
+	if resume {
+		c.mu.Lock()
+		if c.client != nil {
+			c.client.ResumeFetchPartitions(map[string][]int32{c.topic: {partition}})
+		}
+		c.mu.Unlock()
+	}
+	return recs, nil
+}

@@ -1,0 +1,126 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	djson "github.com/riverbed/riverbed/connectors/decode/json"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// sampleRecords is how many records the columns are inferred from.
+const sampleRecords = 1000
+
+// infer finds the columns from the first records of the topic. An empty topic is waited for, until schema_timeout.
+func (s *stream) infer(ctx context.Context) ([]types.Field, error) {
+	switch s.settings.String("format") {
+	case "raw":
+		return []types.Field{{Name: "value", Type: types.String}}, nil
+	case "csv":
+		return nil, errs.New(errs.Schema, "open", "the columns of CSV messages cannot be inferred, as they have no names").WithHint("give schema=")
+	}
+	topic := s.settings.String("topic")
+	parts, err := s.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := clientOptions(s.settings)
+	if err != nil {
+		return nil, err
+	}
+	from := map[int32]kgo.Offset{}
+	for _, p := range parts {
+		from[p] = kgo.NewOffset().AtStart()
+	}
+	client, err := kgo.NewClient(append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}), kgo.FetchIsolationLevel(kgo.ReadCommitted()))...)
+	if err != nil {
+		return nil, errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
+	}
+	defer client.Close()
+	in := djson.Inferrer{UTCAsTimestamp: true}
+	seen, bad := 0, 0
+	var lastErr error
+	waited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-s.clock.After(s.settings.Duration("schema_timeout")):
+			cancel(errTimeout)
+		case <-waited.Done():
+		}
+	}()
+	next := map[int32]int64{}
+	for seen < sampleRecords && waited.Err() == nil {
+		if seen > 0 {
+			// There is something: go on to the present end of the topic, and do not wait for more.
+			if done, err := s.reached(ctx, next); err != nil || done {
+				if err != nil {
+					return nil, err
+				}
+				break
+			}
+		}
+		poll, stop := context.WithTimeout(waited, 500*time.Millisecond)
+		fetches := client.PollRecords(poll, sampleRecords-seen)
+		stop()
+		for it := fetches.RecordIter(); !it.Done(); {
+			rec := it.Next()
+			next[rec.Partition] = rec.Offset + 1
+			if rec.Value == nil {
+				continue
+			}
+			if err := in.See(rec.Value); err != nil {
+				bad++
+				lastErr = err
+				continue
+			}
+			seen++
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, errs.New(errs.Cancelled, "open", "reading the first records of %q was cancelled: %w", topic, ctx.Err())
+	}
+	switch {
+	case seen == 0 && bad > 0:
+		return nil, errs.New(errs.Source, "read schema", "none of the first %d records of the topic %q is a JSON object: %w", bad, topic, lastErr).
+			WithHint("give schema=, or choose another format")
+	case seen == 0:
+		return nil, errs.New(errs.Source, "read schema", "the topic %q was empty for %s, so its columns are unknown", topic, s.settings.Duration("schema_timeout")).
+			WithHint("give schema=, or raise schema_timeout")
+	}
+	return in.Fields(), nil
+}
+
+var errTimeout = errors.New("schema_timeout has passed")
+
+// reached reports whether the records seen go up to the present end of every partition.
+func (s *stream) reached(ctx context.Context, next map[int32]int64) (bool, error) {
+	topic := s.settings.String("topic")
+	return admin(ctx, s.settings, s.clock, func(ctx context.Context, a *kadm.Client) (bool, error) {
+		ends, err := a.ListCommittedOffsets(ctx, topic)
+		if err == nil {
+			err = ends.Error()
+		}
+		if err != nil {
+			return false, err
+		}
+		starts, err := a.ListStartOffsets(ctx, topic)
+		if err != nil {
+			return false, err
+		}
+		done := true
+		ends.Each(func(o kadm.ListedOffset) {
+			first, _ := starts.Lookup(topic, o.Partition)
+			// A control record may be the last one, which a sample never sees.
+			if o.Offset > first.Offset && next[o.Partition] < o.Offset-1 {
+				done = false
+			}
+		})
+		return done, nil
+	})
+}

@@ -1,0 +1,179 @@
+// Package kafka reads topics as streams and writes rows to topics.
+//
+// Invariant: a position is the offset of the next record to read, and what is at an offset never changes. Nothing that
+// was read is left out in silence: a record gives a row, a row of __bad, or (tombstones, when asked) a count.
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/errs"
+)
+
+// connection are the options of sources and sinks by which the brokers are reached.
+var connection = connectors.Options{
+	{Name: "brokers", Type: connectors.List, Env: "KAFKA_BROKERS", Required: true, Doc: "Brokers to ask for the cluster, comma separated.", Example: "localhost:9092"},
+	{Name: "topic", Type: connectors.String, Required: true, Doc: "The topic.", Example: "trades"},
+	{Name: "security_protocol", Type: connectors.Enum, Values: []string{"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}, Default: "PLAINTEXT", Doc: "Whether the connection is encrypted, and whether we log in."},
+	{Name: "sasl_mechanism", Type: connectors.Enum, Values: []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}, Default: "PLAIN", Doc: "How we log in."},
+	{Name: "sasl_username", Type: connectors.String, Doc: "User name.", Example: "${KAFKA_USER}"},
+	{Name: "sasl_password", Type: connectors.String, Secret: true, Doc: "Password; write a reference to an environment variable.", Example: "${KAFKA_PASSWORD}"},
+	{Name: "ssl_ca_location", Type: connectors.String, Doc: "File with the certificates that we trust, in PEM; the system's when absent.", Example: "/etc/ssl/kafka-ca.pem"},
+	{Name: "client_id", Type: connectors.String, Default: "riverbed", Doc: "Name under which brokers see us."},
+}
+
+// Source declares topics as streams.
+var Source = connectors.Source{
+	Name: "kafka", Class: "Kafka", Summary: "Read a topic, all its partitions, as a stream.", Replayable: true,
+	Options: connection.With(
+		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json", "csv", "raw"}, Default: "json", Doc: "How the value of a record becomes a row."},
+		connectors.Option{Name: "start", Type: connectors.String, Default: "earliest", Doc: "Where to begin: earliest, latest, a point in time, or offsets by partition (0:120,1:80; partitions that are not named begin at the earliest).", Example: "2026-01-01T00:00:00Z"},
+		connectors.Option{Name: "isolation", Type: connectors.Enum, Values: []string{"read_committed", "read_uncommitted"}, Default: "read_committed", Doc: "Whether records of open and aborted transactions are read."},
+		connectors.Option{Name: "tombstones", Type: connectors.Enum, Values: []string{"skip", "keep"}, Default: "skip", Doc: "Records without a value: leave them out, or read a row of NULLs."},
+		connectors.Option{Name: "metadata", Type: connectors.Bool, Default: "false", Doc: "Add the columns _topic, _partition, _offset, _timestamp, _key and _headers. A declared schema may name any of them without this."},
+		connectors.Option{Name: "schema_timeout", Type: connectors.Duration, Default: "10s", Doc: "How long to wait for a first record when the columns are to be inferred from an empty topic."},
+		connectors.Option{Name: "delim", Type: connectors.String, Default: ",", Doc: "Character between the values of the format csv."},
+	),
+	Stream: openStream,
+}
+
+// attempts is how often a broker is tried at the start.
+const attempts = 5
+
+// clientOptions are what every client of the connector needs.
+func clientOptions(s connectors.Settings) ([]kgo.Opt, error) {
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(s.List("brokers")...),
+		kgo.ClientID(s.String("client_id")),
+		kgo.DialTimeout(5 * time.Second),
+	}
+	protocol := s.String("security_protocol")
+	if strings.HasSuffix(protocol, "SSL") {
+		conf := &tls.Config{MinVersion: tls.VersionTLS12}
+		if path := s.String("ssl_ca_location"); path != "" {
+			pem, err := os.ReadFile(path)
+			if err != nil {
+				return nil, errs.New(errs.Source, "connect", "cannot read the certificates of ssl_ca_location: %w", err)
+			}
+			conf.RootCAs = x509.NewCertPool()
+			if !conf.RootCAs.AppendCertsFromPEM(pem) {
+				return nil, errs.New(errs.Source, "connect", "the file %q of ssl_ca_location holds no certificate in PEM", path)
+			}
+		}
+		opts = append(opts, kgo.DialTLSConfig(conf))
+	}
+	if strings.HasPrefix(protocol, "SASL") {
+		user, pass := s.String("sasl_username"), s.String("sasl_password")
+		if user == "" {
+			return nil, errs.New(errs.Usage, "connect", "security_protocol = %s needs sasl_username and sasl_password", protocol)
+		}
+		var m sasl.Mechanism
+		switch s.String("sasl_mechanism") {
+		case "SCRAM-SHA-256":
+			m = scram.Auth{User: user, Pass: pass}.AsSha256Mechanism()
+		case "SCRAM-SHA-512":
+			m = scram.Auth{User: user, Pass: pass}.AsSha512Mechanism()
+		default:
+			m = plain.Auth{User: user, Pass: pass}.AsMechanism()
+		}
+		opts = append(opts, kgo.SASL(m))
+	}
+	return opts, nil
+}
+
+// admin asks the cluster a question, at most attempts times.
+func admin[T any](ctx context.Context, s connectors.Settings, c clock.Clock, ask func(context.Context, *kadm.Client) (T, error)) (T, error) {
+	var zero T
+	opts, err := clientOptions(s)
+	if err != nil {
+		return zero, err
+	}
+	client, err := kgo.NewClient(append(opts, kgo.RequestRetries(0), kgo.RetryTimeout(10*time.Second), kgo.MetadataMinAge(10*time.Millisecond))...)
+	if err != nil {
+		return zero, errs.New(errs.Usage, "connect", "the options for the brokers %s: %w", strings.Join(s.List("brokers"), ", "), err)
+	}
+	defer client.Close()
+	wait := 100 * time.Millisecond
+	for n := 1; ; n++ {
+		answer, err := ask(ctx, kadm.NewClient(client))
+		if err == nil {
+			return answer, nil
+		}
+		if ctx.Err() != nil {
+			return zero, errs.New(errs.Cancelled, "connect", "connecting to Kafka was cancelled: %w", ctx.Err())
+		}
+		if errs.As(err).Kind != errs.Internal { // ours, and final
+			return zero, err
+		}
+		if n == attempts || !retriable(err) {
+			return zero, unreachable(s, n, err)
+		}
+		if err := c.Sleep(ctx, wait); err != nil {
+			return zero, errs.New(errs.Cancelled, "connect", "connecting to Kafka was cancelled: %w", err)
+		}
+		wait *= 2
+	}
+}
+
+// retriable: everything but what the broker says is final, such as a wrong password.
+func retriable(err error) bool {
+	if e := kerr.TypedErrorForCode(kerr.SaslAuthenticationFailed.Code); err == error(e) {
+		return false
+	}
+	return !strings.Contains(err.Error(), "SASL_AUTHENTICATION_FAILED")
+}
+
+func unreachable(s connectors.Settings, n int, err error) error {
+	return errs.New(errs.Source, "connect", "the Kafka brokers %s cannot be reached (tried %d times): %w", strings.Join(s.List("brokers"), ", "), n, err).
+		WithHint("check that a broker runs there and that brokers, security_protocol and the sasl options are right")
+}
+
+// partitionsOf lists the partitions of the topic.
+func partitionsOf(ctx context.Context, s connectors.Settings, c clock.Clock) ([]int32, error) {
+	topic := s.String("topic")
+	return admin(ctx, s, c, func(ctx context.Context, a *kadm.Client) ([]int32, error) {
+		found, err := a.ListTopics(ctx, topic)
+		if err != nil {
+			return nil, err
+		}
+		if t, ok := found[topic]; ok && t.Err == nil {
+			return t.Partitions.Numbers(), nil
+		} else if ok && !kerr.IsRetriable(t.Err) || ok && t.Err == kerr.UnknownTopicOrPartition {
+			return nil, missingTopic(ctx, s, a, t.Err)
+		} else if ok {
+			return nil, t.Err
+		}
+		return nil, missingTopic(ctx, s, a, kerr.UnknownTopicOrPartition)
+	})
+}
+
+// missingTopic names the topic and the nearest one.
+func missingTopic(ctx context.Context, s connectors.Settings, a *kadm.Client, cause error) error {
+	topic := s.String("topic")
+	e := errs.New(errs.Source, "connect", "there is no topic %q at %s", topic, strings.Join(s.List("brokers"), ", "))
+	if cause != kerr.UnknownTopicOrPartition && cause != kerr.UnknownTopicID {
+		return errs.New(errs.Source, "connect", "the topic %q cannot be read: %w", topic, cause).WithHint("check that this user may read it")
+	}
+	all, err := a.ListTopics(ctx)
+	if err != nil {
+		return e.WithHint("create it, or check its name")
+	}
+	if near := errs.Near(topic, all.Names()); near != "" {
+		return e.WithHint("did you mean %q?", near)
+	}
+	return e.WithHint("create it, or check its name")
+}

@@ -1,0 +1,332 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// stream is a topic. A split is a partition, named by its number.
+type stream struct {
+	settings connectors.Settings
+	name     string
+	clock    clock.Clock
+	fields   []types.Field
+	start    start
+	consumer *consumer
+	ends     map[int32]span // bounded: what to read of each partition
+
+	mu    sync.Mutex
+	first map[int32]bool // the partitions at the first look; later ones begin at their beginning
+}
+
+// span is the offsets of a partition from begin on, end not included.
+type span struct{ begin, end int64 }
+
+func openStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, error) {
+	s := &stream{settings: req.Settings, name: req.Name, clock: req.Time(), fields: req.Schema}
+	if s.name == "" {
+		s.name = req.Settings.String("topic")
+	}
+	var err error
+	if s.start, err = parseStart(req.Settings.String("start")); err != nil {
+		return nil, err
+	}
+	if _, err := s.Splits(ctx); err != nil { // the broker and the topic are there
+		return nil, err
+	}
+	s.consumer = newConsumer(req.Settings)
+	if s.fields == nil {
+		if s.fields, err = s.infer(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if req.Settings.Bool("metadata") {
+		for _, m := range metaFields {
+			if !has(s.fields, m.Name) {
+				s.fields = append(s.fields[:len(s.fields):len(s.fields)], m)
+			}
+		}
+	}
+	if err := checkMeta(s.fields); err != nil {
+		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
+	}
+	if _, err := newRows(req.Settings, s.fields); err != nil {
+		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
+	}
+	return s, nil
+}
+
+func has(fields []types.Field, name string) bool {
+	for _, f := range fields {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *stream) Fields() []types.Field { return s.fields }
+func (s *stream) Bounded() bool         { return s.ends != nil }
+func (s *stream) Updating() bool        { return false }
+func (s *stream) Replayable() bool      { return true }
+
+// Splits lists the partitions that are there now.
+func (s *stream) Splits(ctx context.Context) ([]flow.Split, error) {
+	parts, err := s.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]flow.Split, len(parts))
+	for i, p := range parts {
+		out[i] = flow.Split{ID: strconv.Itoa(int(p))}
+	}
+	return out, nil
+}
+
+func (s *stream) partitions(ctx context.Context) ([]int32, error) {
+	if s.ends != nil {
+		var parts []int32
+		for p := int32(0); len(parts) < len(s.ends); p++ {
+			if _, ok := s.ends[p]; ok {
+				parts = append(parts, p)
+			}
+		}
+		return parts, nil
+	}
+	parts, err := partitionsOf(ctx, s.settings, s.clock)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first == nil {
+		s.first = map[int32]bool{}
+		for _, p := range parts {
+			s.first[p] = true
+		}
+	}
+	return parts, nil
+}
+
+// UntilLatest ends each partition where it ends now: for read_committed before the first transaction still open.
+func (s *stream) UntilLatest(ctx context.Context) (flow.Stream, error) {
+	topic := s.settings.String("topic")
+	ends, err := admin(ctx, s.settings, s.clock, func(ctx context.Context, a *kadm.Client) (map[int32]span, error) {
+		list := a.ListCommittedOffsets
+		if s.settings.String("isolation") == "read_uncommitted" {
+			list = a.ListEndOffsets
+		}
+		last, err := list(ctx, topic)
+		if err == nil {
+			err = last.Error()
+		}
+		if err != nil {
+			return nil, err
+		}
+		first, err := a.ListStartOffsets(ctx, topic)
+		if err == nil {
+			err = first.Error()
+		}
+		if err != nil {
+			return nil, err
+		}
+		out := map[int32]span{}
+		last.Each(func(o kadm.ListedOffset) {
+			f, _ := first.Lookup(topic, o.Partition)
+			out[o.Partition] = span{f.Offset, o.Offset}
+		})
+		return out, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, start: s.start, first: s.first, consumer: newConsumer(s.settings), ends: ends}, nil
+}
+
+// Open reads a partition from an offset, or from where the option start says.
+func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position) (flow.Reader, error) {
+	n, err := strconv.ParseInt(split.ID, 10, 32)
+	if err != nil {
+		return nil, errs.New(errs.State, "open", "%q is no partition of the topic %q", split.ID, s.settings.String("topic"))
+	}
+	r := &reader{s: s, partition: int32(n), split: split.ID, next: -1, end: -1}
+	if r.rows, err = newRows(s.settings, s.fields); err != nil {
+		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
+	}
+	at := s.start.offset(r.partition, s.known(r.partition))
+	if from != "" {
+		offset, err := strconv.ParseInt(string(from), 10, 64)
+		if err != nil || offset < 0 {
+			return nil, errs.New(errs.State, "open", "%q is no offset of the topic %q", string(from), s.settings.String("topic"))
+		}
+		at, r.next = kgo.NewOffset().At(offset), offset
+	} else if exact, ok := s.start.exact(r.partition); ok {
+		r.next = exact
+	}
+	if s.ends != nil {
+		sp := s.ends[r.partition]
+		r.end = sp.end
+		if r.next < 0 && s.start.kind == startEarliest {
+			r.next = sp.begin
+		}
+		if r.next < 0 { // latest, or a time: where that is must be known, as nothing may follow it
+			if r.next, err = s.resolve(ctx, r.partition, sp); err != nil {
+				return nil, err
+			}
+		}
+		at = kgo.NewOffset().At(r.next)
+		if r.next >= r.end {
+			return r, nil // nothing to read, no client needed
+		}
+	}
+	if r.queue, err = s.consumer.open(r.partition, at); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (s *stream) known(partition int32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first == nil || s.first[partition]
+}
+
+// resolve finds the offset at which the option start begins.
+func (s *stream) resolve(ctx context.Context, partition int32, sp span) (int64, error) {
+	if s.start.kind == startLatest {
+		return sp.end, nil
+	}
+	topic := s.settings.String("topic")
+	return admin(ctx, s.settings, s.clock, func(ctx context.Context, a *kadm.Client) (int64, error) {
+		o, err := a.ListOffsetsAfterMilli(ctx, s.start.millis, topic)
+		if err == nil {
+			err = o.Error()
+		}
+		if err != nil {
+			return 0, err
+		}
+		if at, ok := o.Lookup(topic, partition); ok && at.Offset >= 0 {
+			return at.Offset, nil
+		}
+		return sp.end, nil
+	})
+}
+
+// reader reads one partition.
+type reader struct {
+	s         *stream
+	partition int32
+	split     string
+	queue     *queue // nil: nothing to read
+	rows      *rows
+
+	recs []*kgo.Record // fetched and not yet decoded
+	next int64         // offset of the next record, -1 before the first
+	end  int64         // -1: never ends
+
+	tombstones atomic.Int64
+}
+
+func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
+	var out flow.Rows
+	for len(r.recs) == 0 {
+		if r.end >= 0 && r.next >= r.end {
+			return flow.Rows{}, io.EOF
+		}
+		recs, err := r.s.consumer.take(r.partition, r.queue)
+		if err != nil {
+			return flow.Rows{}, r.failed(err)
+		}
+		if r.recs = recs; len(recs) > 0 {
+			break
+		}
+		select {
+		case <-r.queue.news:
+		case <-ctx.Done():
+			return flow.Rows{}, ctx.Err()
+		}
+	}
+	limit = max(limit, 1)
+	keep := r.s.settings.String("tombstones") == "keep"
+	done := 0
+	for _, rec := range r.recs {
+		if r.rows.n+len(out.Bad) >= limit {
+			break
+		}
+		if r.end >= 0 && rec.Offset >= r.end {
+			r.next = r.end
+			done = len(r.recs)
+			break
+		}
+		done++
+		r.next = rec.Offset + 1
+		out.Bytes += int64(len(rec.Key) + len(rec.Value))
+		switch {
+		case rec.Attrs.IsControl():
+			continue
+		case rec.Value == nil && !keep:
+			r.tombstones.Add(1)
+			continue
+		}
+		if err := r.rows.add(rec); err != nil {
+			out.Bad = append(out.Bad, flow.BadRow{Source: r.s.name, Split: r.split, Position: strconv.FormatInt(rec.Offset, 10),
+				Raw: bytes.Clone(rec.Value), Error: err.Error(), Time: r.s.clock.Now()})
+		}
+	}
+	r.recs = r.recs[done:]
+	if r.rows.n > 0 {
+		out.Batch = r.rows.batch()
+	}
+	out.Next = flow.Position(strconv.FormatInt(r.next, 10))
+	return out, nil
+}
+
+// failed says what the user can do about an error that the client does not retry.
+func (r *reader) failed(err error) error {
+	topic := r.s.settings.String("topic")
+	switch {
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		return errs.New(errs.Source, "read", "partition %d of the topic %q does not hold the offset %d any more", r.partition, topic, max(r.next, 0)).
+			WithHint("the topic's retention has removed it; begin anew from start = 'earliest', and keep records longer than a pipeline may stand still")
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
+		return errs.New(errs.Source, "read", "the topic %q or its partition %d is no longer there: %w", topic, r.partition, err)
+	}
+	return errs.New(errs.Source, "read", "partition %d of the topic %q cannot be read: %w", r.partition, topic, err)
+}
+
+// SkippedTombstones is the number of records without a value that were left out.
+func (r *reader) SkippedTombstones() int64 { return r.tombstones.Load() }
+
+func (r *reader) UnknownFields() int64 { return r.count(connectors.FieldCounter.UnknownFields) }
+func (r *reader) MissingFields() int64 { return r.count(connectors.FieldCounter.MissingFields) }
+
+func (r *reader) count(of func(connectors.FieldCounter) int64) int64 {
+	if c, ok := r.rows.value.(connectors.FieldCounter); ok {
+		return of(c)
+	}
+	return 0
+}
+
+func (r *reader) Close() error {
+	if r.queue != nil {
+		r.s.consumer.close(r.partition)
+		r.queue = nil
+		r.recs = nil
+	}
+	return nil
+}

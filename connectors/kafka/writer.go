@@ -1,0 +1,146 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/riverbed/riverbed/connectors"
+	djson "github.com/riverbed/riverbed/connectors/decode/json"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// Sink declares topics as sinks.
+var Sink = connectors.Sink{
+	Name: "kafka", Class: "KafkaSink", Summary: "Write rows as JSON to a topic, at least once.",
+	Options: connection.With(
+		connectors.Option{Name: "key", Type: connectors.String, Doc: "VARCHAR column that becomes the key of the message; it stays in the value.", Example: "symbol"},
+		connectors.ChangelogOption,
+	),
+	Open: openSink,
+}
+
+// sendBatch is how many messages wait for the brokers before Write does.
+const sendBatch = 100_000
+
+type writer struct {
+	client    *kgo.Client
+	topic     string
+	fields    []types.Field
+	key       int // column of the key, -1: none
+	changelog bool
+	failed    chan error // the first failure of a message
+}
+
+func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Writer, error) {
+	s := req.Settings
+	w := &writer{topic: s.String("topic"), key: -1, failed: make(chan error, 1)}
+	var err error
+	if w.fields, w.changelog, err = connectors.AppendFields("the Kafka sink", req); err != nil {
+		return nil, err
+	}
+	if name := s.String("key"); name != "" {
+		names := make([]string, len(w.fields))
+		for i, f := range w.fields {
+			if names[i] = f.Name; f.Name == name {
+				w.key = i
+			}
+		}
+		if w.key < 0 {
+			return nil, errs.New(errs.Schema, "open sink", "the query has no column %q to be the key; it has %s", name, strings.Join(names, ", "))
+		}
+		if k := w.fields[w.key].Type.Kind; k != types.Varchar {
+			return nil, errs.New(errs.Schema, "open sink", "the key column %q is %s and must be VARCHAR", name, w.fields[w.key].Type).WithHint("cast it in the query")
+		}
+	}
+	if _, err := partitionsOf(ctx, s, connectors.OpenRequest{Clock: req.Clock}.Time()); err != nil {
+		return nil, err
+	}
+	opts, err := clientOptions(s)
+	if err != nil {
+		return nil, err
+	}
+	w.client, err = kgo.NewClient(append(opts, kgo.DefaultProduceTopic(w.topic), kgo.MaxBufferedRecords(sendBatch), kgo.RecordRetries(100))...)
+	if err != nil {
+		return nil, errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
+	}
+	return w, nil
+}
+
+// Write encodes the rows and hands them to the client, which sends behind.
+func (w *writer) Write(ctx context.Context, d flow.Delta) error {
+	if d.Rows() == 0 {
+		return w.err()
+	}
+	cols := d.Columns()
+	var repeats []int64
+	var err error
+	if w.changelog {
+		cols = connectors.ChangeColumns(d)
+	} else if repeats, err = connectors.Repeats("the Kafka sink", d); err != nil {
+		return err
+	}
+	enc, err := djson.NewEncoder(w.fields, cols)
+	if err != nil {
+		return errs.New(errs.Usage, "write", "the Kafka sink: %w", err)
+	}
+	for row := range d.Rows() {
+		times := int64(1)
+		if repeats != nil {
+			times = repeats[row]
+		}
+		var key []byte
+		if w.key >= 0 && cols[w.key].IsValid(row) {
+			key = []byte(cols[w.key].(*array.String).Value(row))
+		}
+		value := enc.Append(nil, row)
+		for range times {
+			w.client.Produce(ctx, &kgo.Record{Key: key, Value: value}, w.sent)
+		}
+	}
+	return w.err()
+}
+
+func (w *writer) sent(_ *kgo.Record, err error) {
+	if err != nil {
+		select {
+		case w.failed <- err:
+		default:
+		}
+	}
+}
+
+func (w *writer) err() error {
+	select {
+	case err := <-w.failed:
+		w.sent(nil, err) // it stays failed
+		if errors.Is(err, kerr.MessageTooLarge) {
+			return errs.New(errs.Source, "write", "a row is larger than the topic %q takes: %w", w.topic, err).WithHint("raise max.message.bytes of the topic")
+		}
+		if errors.Is(err, context.Canceled) {
+			return errs.New(errs.Cancelled, "write", "writing to the topic %q was cancelled", w.topic)
+		}
+		return errs.New(errs.Source, "write", "writing to the topic %q: %w", w.topic, err)
+	default:
+		return nil
+	}
+}
+
+// Stage waits until the brokers have everything that was written.
+func (w *writer) Stage(ctx context.Context, _ flow.Epoch) (connectors.Committable, error) {
+	if err := w.client.Flush(ctx); err != nil {
+		return nil, errs.New(errs.Cancelled, "write", "waiting for the brokers was cancelled: %w", err)
+	}
+	return nil, w.err()
+}
+
+func (w *writer) Close() error {
+	w.client.Close()
+	return nil
+}
