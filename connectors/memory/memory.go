@@ -68,8 +68,10 @@ type split struct {
 	mark  flow.Watermark
 }
 
+// queued is one thing that the program said: rows, a watermark or idleness, in the order in which it said them.
 type queued struct {
-	batch arrow.RecordBatch // with weights if updating
+	batch arrow.RecordBatch // with weights if updating; nil for the others
+	mark  *flow.Watermark
 }
 
 // New makes a stream with the default split.
@@ -127,7 +129,7 @@ func (s *Stream) Push(ctx context.Context, name string, rows arrow.RecordBatch, 
 			return errs.New(errs.Usage, "push", "the stream is closed").WithHint("push before close() or end()")
 		}
 		if sp.rows == 0 || sp.rows+n <= s.opt.QueueRows {
-			sp.queue = append(sp.queue, queued{b})
+			sp.queue = append(sp.queue, queued{batch: b})
 			sp.rows += n
 			sp.total += int64(n)
 			sp.idle = false
@@ -183,6 +185,7 @@ func (s *Stream) AdvanceWatermark(name string, to flow.Watermark) error {
 		return errs.New(errs.Watermark, "advance", "the watermark of the split %q would go back from %d to %d µs", name, sp.mark, to)
 	}
 	sp.mark = to
+	sp.queue = append(sp.queue, queued{mark: &to})
 	s.wake()
 	return nil
 }
@@ -191,7 +194,9 @@ func (s *Stream) AdvanceWatermark(name string, to flow.Watermark) error {
 func (s *Stream) Idle(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at(name).idle = true
+	sp := s.at(name)
+	sp.idle = true
+	sp.queue = append(sp.queue, queued{})
 	s.wake()
 }
 
@@ -316,6 +321,11 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 // take hands out the head of the queue; the lock is held.
 func (r *reader) take(sp *split, n int64) flow.Rows {
 	b := sp.queue[0].batch
+	if b == nil {
+		said := sp.queue[0]
+		sp.queue = sp.queue[1:]
+		return flow.Rows{Watermark: said.mark, Idle: said.mark == nil}
+	}
 	if r.end >= 0 {
 		n = min(n, r.end-sp.taken)
 	}

@@ -3,7 +3,9 @@ package memory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +120,44 @@ func TestWrongRows(t *testing.T) {
 	s := New([]types.Field{{Name: "v", Type: types.String}}, Options{})
 	if err := s.Push(t.Context(), "", rows(1), nil); !errs.Is(err, errs.Schema) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWatermarksAndIdlenessKeepTheirPlaceAmongTheRows(t *testing.T) {
+	s := New(fields, Options{})
+	ctx := t.Context()
+	for _, say := range []func() error{
+		func() error { return s.Push(ctx, "", rows(1), nil) },
+		func() error { return s.AdvanceWatermark("", 7) },
+		func() error { return s.Push(ctx, "", rows(2), nil) },
+		func() error { s.Idle(""); s.Close(); return nil },
+	} {
+		if err := say(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := s.Open(ctx, flow.Split{ID: DefaultSplit}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for {
+		said, err := r.Read(ctx, 10)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case said.Batch != nil:
+			got = append(got, said.Batch.Column(0).ValueStr(0))
+		case said.Watermark != nil:
+			got = append(got, fmt.Sprint("watermark ", *said.Watermark))
+		case said.Idle:
+			got = append(got, "idle")
+		}
+	}
+	if want := []string{"1", "watermark 7", "2", "idle"}; !slices.Equal(got, want) {
+		t.Errorf("read %q, want %q", got, want)
 	}
 }
