@@ -412,3 +412,12 @@ func (r *Run) Canon(row string) string {
 
 // LateRows is how many rows were late so far.
 func (r *Run) LateRows() int { return len(r.late) }
+
+// Explain prints the plan.
+func (r *Run) Explain() string {
+	q, err := r.cat.query(r.text, plan.Incremental)
+	if err != nil {
+		return err.Error()
+	}
+	return plan.Format(q.Root)
+}
