@@ -10,36 +10,17 @@ import (
 // variance is the rounded value of an exact fraction, a standard deviation that of its exact square root.
 type Moments struct {
 	Sums    FloatSums
-	squares []squareAcc
-	wide    []wideSum
-	free    []uint32
+	squares Products
 }
-
-// squareAcc is a window of 256 bits: the integer words, two's complement, times 2^(2(base-1075)), where the positions
-// count in halves of base: field is the lowest bit's position in the wide sum plus squareBias.
-type squareAcc struct {
-	words [4]uint64
-	field int32 // 0: empty; -1: words[0] is an index into wide
-}
-
-const (
-	squareBias   = 256
-	squareLow    = 50
-	squareSpread = 101 // above it 106 bits of a square, 48 to carry into, a sign
-)
 
 // Resize makes room for n groups.
 func (m *Moments) Resize(n int) {
 	m.Sums.Resize(n)
-	if n > len(m.squares) {
-		m.squares = append(m.squares, make([]squareAcc, n-len(m.squares))...)
-	}
+	m.squares.Resize(n)
 }
 
 // Bytes is the memory held.
-func (m *Moments) Bytes() int64 {
-	return m.Sums.Bytes() + int64(40*cap(m.squares)+len(m.wide)*(8*squareLimbs+64))
-}
+func (m *Moments) Bytes() int64 { return m.Sums.Bytes() + m.squares.Bytes() }
 
 // Add is FloatSums.Add, for both sums.
 func (m *Moments) Add(groups []uint32, vals []float64, valid []byte, weights []int64) {
@@ -55,214 +36,174 @@ func (m *Moments) Add(groups []uint32, vals []float64, valid []byte, weights []i
 		if weights != nil {
 			w = weights[i]
 		}
-		m.addSquare(&m.squares[g], x, w)
+		m.squares.Add(g, x, x, w)
 	}
-}
-
-func (m *Moments) addSquare(a *squareAcc, x float64, w int64) {
-	b := math.Float64bits(x)
-	e, f := int(b>>52&0x7FF), b&mantissaMask
-	switch {
-	case e == 0x7FF:
-		return // the sum knows
-	case e == 0:
-		e = 1
-	default:
-		f |= implicitBit
-	}
-	p := 2 * (e - 1)
-	hi, lo := bits.Mul64(f, f)
-	if w == 1 || w == -1 {
-		m.addAt(a, p, hi, lo, w < 0)
-		return
-	}
-	mag := magnitude(w)
-	h1, l1 := bits.Mul64(lo, mag)
-	h2, l2 := bits.Mul64(hi, mag)
-	m.addAt(a, p, h1, l1, w < 0)
-	m.addAt(a, p+64, h2, l2, w < 0)
-}
-
-// addAt adds or takes away hi:lo at position p.
-func (m *Moments) addAt(a *squareAcc, p int, hi, lo uint64, negative bool) {
-	if hi|lo == 0 {
-		return
-	}
-	if a.field < 0 {
-		m.wide[a.words[0]].add(p, hi, lo, negative)
-		return
-	}
-	if a.field == 0 {
-		a.field = int32(p - squareLow + squareBias)
-	}
-	sh := p + squareBias - int(a.field)
-	if sh < 0 || sh+len128(hi, lo) > squareSpread+106 {
-		m.widen(a).add(p, hi, lo, negative)
-		return
-	}
-	i, d := sh>>6, uint(sh&63)
-	var w [6]uint64
-	w[i], w[i+1], w[i+2] = lo<<d, lo>>1>>(63-d)|hi<<d, hi>>1>>(63-d)
-	var c uint64
-	for k := range a.words {
-		if negative {
-			a.words[k], c = bits.Sub64(a.words[k], w[k], c)
-		} else {
-			a.words[k], c = bits.Add64(a.words[k], w[k], c)
-		}
-	}
-}
-
-func (a *squareAcc) abs() ([4]uint64, bool) {
-	w := a.words
-	if int64(w[3]) >= 0 {
-		return w, false
-	}
-	var c uint64
-	for k := range w {
-		w[k], c = bits.Sub64(0, w[k], c)
-	}
-	return w, true
-}
-
-func (m *Moments) widen(a *squareAcc) *wideSum {
-	if a.field < 0 {
-		return &m.wide[a.words[0]]
-	}
-	var at uint32
-	if n := len(m.free); n > 0 {
-		at = m.free[n-1]
-		m.free = m.free[:n-1]
-	} else {
-		at = uint32(len(m.wide))
-		m.wide = append(m.wide, wideSum{limbs: make([]int64, squareLimbs)})
-	}
-	w := &m.wide[at]
-	if a.field != 0 {
-		mag, negative := a.abs()
-		for k, x := range mag {
-			q := int(a.field) - squareBias + 64*k
-			if q < 0 {
-				x, q = x>>uint(-q), 0 // zeros: nothing is below the smallest square
-			}
-			w.add(q, 0, x, negative)
-		}
-	}
-	*a = squareAcc{field: -1}
-	a.words[0] = uint64(at)
-	return w
 }
 
 // Merge adds o's group i to this one's group into[i].
 func (m *Moments) Merge(o *Moments, into []uint32) {
 	m.Sums.Merge(&o.Sums, into)
-	for i := range o.squares[:min(len(into), len(o.squares))] {
-		m.mergeOne(&m.squares[into[i]], o, &o.squares[i])
-	}
-}
-
-func (m *Moments) mergeOne(a *squareAcc, o *Moments, b *squareAcc) {
-	switch {
-	case b.field < 0:
-		m.widen(a).merge(&o.wide[b.words[0]])
-	case b.field == 0:
-	case a.field == 0:
-		*a = *b
-	default:
-		mag, negative := b.abs()
-		for k, x := range mag {
-			if x != 0 {
-				p := int(b.field) - squareBias + 64*k
-				if p < 0 {
-					x, p = x>>uint(-p), 0
-				}
-				m.addAt(a, p, 0, x, negative)
-			}
-		}
-	}
+	m.squares.Merge(&o.squares, into)
 }
 
 // Reset empties groups.
 func (m *Moments) Reset(groups []uint32) {
 	m.Sums.Reset(groups)
-	for _, g := range groups {
-		if a := &m.squares[g]; a.field < 0 {
-			m.wide[a.words[0]].reset()
-			m.free = append(m.free, uint32(a.words[0]))
-		}
-		m.squares[g] = squareAcc{}
-	}
+	m.squares.Reset(groups)
 }
 
 // Save appends a group as bytes.
-func (m *Moments) Save(dst []byte, g uint32) []byte {
-	var tmp Moments
-	tmp.Resize(1)
-	tmp.Sums.mergeOne(&tmp.Sums.acc[0], &m.Sums, &m.Sums.acc[g])
-	tmp.mergeOne(&tmp.squares[0], m, &m.squares[g])
-	dst = tmp.Sums.widen(&tmp.Sums.acc[0]).save(dst)
-	return tmp.widen(&tmp.squares[0]).save(dst)
-}
+func (m *Moments) Save(dst []byte, g uint32) []byte { return m.squares.Save(m.Sums.Save(dst, g), g) }
 
 // Load adds what Save wrote to a group.
-func (m *Moments) Load(g uint32, saved []byte) {
-	rest := m.Sums.Load(g, saved)
-	w := wideSum{limbs: make([]int64, squareLimbs)}
-	w.load(rest)
-	from, to := w.extent()
-	if to-from > 6 || to > squareLimbs-5 {
-		m.widen(&m.squares[g]).merge(&w)
-		return
-	}
-	for i := from; i < to; i++ {
-		m.addAt(&m.squares[g], 32*i, 0, magnitude(w.limbs[i]), w.limbs[i] < 0)
-	}
-}
+func (m *Moments) Load(g uint32, saved []byte) { m.squares.Load(g, m.Sums.Load(g, saved)) }
 
 // Variance is the sum of squared distances from the mean, divided by the rows less ddof. There must be more rows than ddof.
 func (m *Moments) Variance(g uint32, ddof int64) float64 {
-	num, den, exp, finite := m.fraction(g, ddof)
+	v, finite := spread(&m.Sums, &m.Sums, &m.squares, g)
 	if !finite {
 		return math.NaN()
 	}
-	return roundFraction(num, den, exp)
+	return v.DivInt(m.Sums.Rows(g)).DivInt(m.Sums.Rows(g) - ddof).Round()
 }
 
 // Deviation is the square root of Variance, rounded once from the exact value.
 func (m *Moments) Deviation(g uint32, ddof int64) float64 {
-	num, den, exp, finite := m.fraction(g, ddof)
+	v, finite := spread(&m.Sums, &m.Sums, &m.squares, g)
 	if !finite {
 		return math.NaN()
 	}
-	return roundRoot(num, den, exp)
+	return v.DivInt(m.Sums.Rows(g)).DivInt(m.Sums.Rows(g) - ddof).Root()
 }
 
-// fraction is the variance as num/den * 2^exp.
-func (m *Moments) fraction(g uint32, ddof int64) (num, den *big.Int, exp int, finite bool) {
-	sum, sumExp, finite := m.Sums.exact(g)
-	if !finite {
-		return nil, nil, 0, false
-	}
-	var squares *big.Int
-	a := &m.squares[g]
-	squareExp := -2 * 1074
-	if a.field < 0 {
-		squares = m.wide[a.words[0]].integer()
-	} else {
-		mag, negative := a.abs()
-		squares = bigOf(mag[:], negative)
-		squareExp += int(a.field) - squareBias
-	}
-	n := m.Sums.Rows(g)
-	rows := big.NewInt(n)
-	// n * Σx² - (Σx)², over n (n - ddof)
-	exp = min(squareExp, 2*sumExp)
-	num = new(big.Int).Mul(rows, squares)
-	num.Lsh(num, uint(squareExp-exp))
-	sum.Mul(sum, sum)
-	num.Sub(num, sum.Lsh(sum, uint(2*sumExp-exp)))
-	return num, rows.Mul(rows, big.NewInt(n-ddof)), exp, true
+// Comoments keeps what covariances, correlations and regressions of pairs (x, y) are made of.
+type Comoments struct {
+	X, Y       FloatSums
+	xx, yy, xy Products
 }
+
+// Resize makes room for n groups.
+func (m *Comoments) Resize(n int) {
+	m.X.Resize(n)
+	m.Y.Resize(n)
+	m.xx.Resize(n)
+	m.yy.Resize(n)
+	m.xy.Resize(n)
+}
+
+// Bytes is the memory held.
+func (m *Comoments) Bytes() int64 {
+	return m.X.Bytes() + m.Y.Bytes() + m.xx.Bytes() + m.yy.Bytes() + m.xy.Bytes()
+}
+
+// Add adds pairs as FloatSums.Add adds values.
+func (m *Comoments) Add(groups []uint32, x, y []float64, valid []byte, weights []int64) {
+	m.X.Add(groups, x, valid, weights)
+	m.Y.Add(groups, y, valid, weights)
+	w := int64(1)
+	for i, g := range groups {
+		if valid != nil && !Bit(valid, i) {
+			continue
+		}
+		if weights != nil {
+			w = weights[i]
+		}
+		m.xx.Add(g, x[i], x[i], w)
+		m.yy.Add(g, y[i], y[i], w)
+		m.xy.Add(g, x[i], y[i], w)
+	}
+}
+
+// Merge adds o's group i to this one's group into[i].
+func (m *Comoments) Merge(o *Comoments, into []uint32) {
+	m.X.Merge(&o.X, into)
+	m.Y.Merge(&o.Y, into)
+	m.xx.Merge(&o.xx, into)
+	m.yy.Merge(&o.yy, into)
+	m.xy.Merge(&o.xy, into)
+}
+
+// Reset empties groups.
+func (m *Comoments) Reset(groups []uint32) {
+	m.X.Reset(groups)
+	m.Y.Reset(groups)
+	m.xx.Reset(groups)
+	m.yy.Reset(groups)
+	m.xy.Reset(groups)
+}
+
+// Save appends a group as bytes.
+func (m *Comoments) Save(dst []byte, g uint32) []byte {
+	dst = m.Y.Save(m.X.Save(dst, g), g)
+	return m.xy.Save(m.yy.Save(m.xx.Save(dst, g), g), g)
+}
+
+// Load adds what Save wrote to a group.
+func (m *Comoments) Load(g uint32, saved []byte) {
+	saved = m.Y.Load(g, m.X.Load(g, saved))
+	m.xy.Load(g, m.yy.Load(g, m.xx.Load(g, saved)))
+}
+
+// Rows is the sum of the weights of a group's pairs.
+func (m *Comoments) Rows(g uint32) int64 { return m.X.Rows(g) }
+
+// Spreads returns n times the sums of squared distances of x and y from their means, and of their products, with n the
+// number of pairs; ok is false when NaN or an infinity is among the values.
+func (m *Comoments) Spreads(g uint32) (xx, yy, xy Exact, ok bool) {
+	xx, ok1 := spread(&m.X, &m.X, &m.xx, g)
+	yy, ok2 := spread(&m.Y, &m.Y, &m.yy, g)
+	if !ok1 || !ok2 {
+		return xx, yy, xy, false
+	}
+	xy, _ = spread(&m.X, &m.Y, &m.xy, g)
+	return xx, yy, xy, true
+}
+
+// Exact is the fraction num/den * 2^exp; den is positive.
+type Exact struct {
+	num, den *big.Int
+	exp      int
+}
+
+// spread is n Σxy - Σx Σy.
+func spread(x, y *FloatSums, products *Products, g uint32) (Exact, bool) {
+	sx, ex, ok1 := x.exact(g)
+	sy, ey, ok2 := y.exact(g)
+	if !ok1 || !ok2 {
+		return Exact{}, false
+	}
+	p, ep := products.exact(g)
+	exp := min(ep, ex+ey)
+	p.Mul(p, big.NewInt(x.Rows(g)))
+	p.Lsh(p, uint(ep-exp))
+	s := new(big.Int).Mul(sx, sy)
+	p.Sub(p, s.Lsh(s, uint(ex+ey-exp)))
+	return Exact{p, big.NewInt(1), exp}, true
+}
+
+// DivInt divides by a positive integer.
+func (v Exact) DivInt(n int64) Exact {
+	return Exact{v.num, new(big.Int).Mul(v.den, big.NewInt(n)), v.exp}
+}
+
+// Mul multiplies.
+func (v Exact) Mul(o Exact) Exact {
+	return Exact{new(big.Int).Mul(v.num, o.num), new(big.Int).Mul(v.den, o.den), v.exp + o.exp}
+}
+
+// Div divides by what is positive.
+func (v Exact) Div(o Exact) Exact {
+	return Exact{new(big.Int).Mul(v.num, o.den), new(big.Int).Mul(v.den, o.num), v.exp - o.exp}
+}
+
+// Sign is -1, 0 or 1.
+func (v Exact) Sign() int { return v.num.Sign() }
+
+// Round is the nearest float.
+func (v Exact) Round() float64 { return roundFraction(v.num, v.den, v.exp) }
+
+// Root is the square root of what is not negative, rounded once.
+func (v Exact) Root() float64 { return roundRoot(v.num, v.den, v.exp) }
 
 // exact is the sum as an integer times 2^exp.
 func (s *FloatSums) exact(g uint32) (v *big.Int, exp int, finite bool) {

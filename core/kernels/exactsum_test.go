@@ -170,7 +170,7 @@ func TestExactSums(t *testing.T) {
 			}
 			parts[1].Reset(into)
 			for g := range into {
-				if s := parts[1].Sums.Sum(uint32(g)); s != 0 || parts[1].Sums.Rows(uint32(g)) != 0 || parts[1].squares[g].field != 0 {
+				if s := parts[1].Sums.Sum(uint32(g)); s != 0 || parts[1].Sums.Rows(uint32(g)) != 0 || parts[1].squares.acc[g].field != 0 {
 					t.Fatalf("%s: a reset group holds %v", name, s)
 				}
 			}
@@ -188,10 +188,11 @@ func TestDeviationIsRoundedOnce(t *testing.T) {
 			vals[i] = math.Ldexp(r.NormFloat64(), r.IntN(40)-20)
 		}
 		m.Add(nil, vals, nil, nil)
-		num, den, exp, _ := m.fraction(0, 1)
-		f := new(big.Float).SetPrec(600).SetInt(num)
-		f.Quo(f, new(big.Float).SetInt(den))
-		f.SetMantExp(f, exp)
+		v, _ := spread(&m.Sums, &m.Sums, &m.squares, 0)
+		v = v.DivInt(int64(len(vals))).DivInt(int64(len(vals) - 1))
+		f := new(big.Float).SetPrec(600).SetInt(v.num)
+		f.Quo(f, new(big.Float).SetInt(v.den))
+		f.SetMantExp(f, v.exp)
 		want, _ := f.Sqrt(f).Float64()
 		if got := m.Deviation(0, 1); !same(got, want) {
 			t.Fatalf("deviation of %v is %v, want %v", vals, got, want)

@@ -19,8 +19,8 @@ type wideSum struct {
 const (
 	// Positions run to 2045 for floats (2^-1074 to 2^971 as the last bit), and a product of mantissa and weight has 128 bits.
 	sumLimbs = (2046+128)/32 + 4
-	// Squares have their last bit at twice the position.
-	squareLimbs = (2*2046+192)/32 + 4
+	// A product has its last bit at the sum of two positions.
+	productLimbs = (2*2046+192)/32 + 4
 )
 
 // add adds or takes away hi:lo at bit position p.
@@ -125,14 +125,14 @@ func (w *wideSum) quotient(n uint64, exp int) float64 {
 	if x, ok := w.notFinite(); ok {
 		return x
 	}
-	var buf [squareLimbs/2 + 1]uint64
+	var buf [productLimbs/2 + 1]uint64
 	words, negative := w.words(buf[:0])
 	return quotient(words, n, exp, negative)
 }
 
 // integer is the value in units of the lowest bit.
 func (w *wideSum) integer() *big.Int {
-	var buf [squareLimbs/2 + 1]uint64
+	var buf [productLimbs/2 + 1]uint64
 	words, negative := w.words(buf[:0])
 	return bigOf(words, negative)
 }
