@@ -6,7 +6,6 @@ package riverbed
 
 import (
 	"context"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -55,15 +54,6 @@ type SubscribeOptions struct {
 	QueueSize int    `json:"queue_size,omitempty"` // deltas that may wait for a slow reader; 0 is 64
 }
 
-// Subscription is a running incremental query whose deltas the caller reads. A slow caller blocks the run.
-type Subscription interface {
-	Schema() *arrow.Schema
-	// Next waits for the next delta; io.EOF after the last. Empty deltas carry a watermark alone.
-	Next(ctx context.Context) (flow.Delta, error)
-	Metrics() Metrics
-	Close() error
-}
-
 // Metrics is what a run tells about itself. Field names end in their unit.
 type Metrics struct {
 	Steps          int64                    `json:"steps"`
@@ -96,31 +86,6 @@ type SinkSpec struct {
 	ConnectorSpec
 	ExactlyOnce bool
 	Func        func(ctx context.Context, d flow.Delta) error // when set, Connector is empty
-}
-
-// ManualSource is fed by hand in a Manual run.
-type ManualSource struct{ Stream, Split string }
-
-// ManualRun is an incremental run in virtual time, for riverbed.testing: nothing moves unless told.
-type ManualRun interface {
-	// Push queues rows for the next step; weights nil is +1 each.
-	Push(src ManualSource, rows arrow.RecordBatch, weights []int64) error
-	// Watermark sets a stream's watermark explicitly, as a push source may (µs UTC).
-	Watermark(stream string, at flow.Watermark) error
-	// Idle marks a split idle until its next row.
-	Idle(src ManualSource) error
-	// AdvanceClock moves now().
-	AdvanceClock(d time.Duration)
-	// End ends a stream: its watermark becomes +∞.
-	End(stream string) error
-	// Step runs one step and returns its consolidated changes.
-	Step() (flow.Delta, error)
-	// Crash forgets all memory and restores from the snapshot taken after the last step; pushes not yet stepped are lost.
-	Crash() error
-	// Late and Bad return what those relations got so far.
-	Late() (arrow.RecordBatch, error)
-	Bad() (arrow.RecordBatch, error)
-	Close() error
 }
 
 // Result streams batches of a batch run; the caller releases it.

@@ -6,6 +6,7 @@ package all
 import (
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/arrowipc"
+	"github.com/riverbed/riverbed/connectors/console"
 	"github.com/riverbed/riverbed/connectors/csv"
 	"github.com/riverbed/riverbed/connectors/generator"
 	"github.com/riverbed/riverbed/connectors/json"
@@ -27,7 +28,11 @@ var Sources = []connectors.Source{
 
 // Sinks are the sinks, in the order of the documentation.
 var Sinks = []connectors.Sink{
+	parquet.Sink,
+	csv.Sink,
+	json.Sink,
 	kafka.Sink,
+	console.Sink,
 }
 
 // Source returns the source of that name, or nil.

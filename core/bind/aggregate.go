@@ -67,7 +67,7 @@ func (e *env) aggItem(x *sql.Function, name string) plan.AggItem {
 		}
 	}
 	ts, vs := typesOf(item.Args)
-	agg, sig, overload, err := resolveAggregate(name, ts, vs)
+	agg, sig, overload, err := fn.ResolveAggregate(name, ts, vs)
 	if err != nil {
 		raise(err, x.Pos)
 	}

@@ -30,6 +30,7 @@ type Binder struct {
 	rowID map[expr.ColID]bool // hidden columns: found by name, left out of *
 	refs  map[*expr.Col]ref   // where columns were written
 	busy  map[*cte]bool       // CTEs whose query is being bound
+	size  int                 // relations bound so far
 }
 
 // New makes a binder.

@@ -128,7 +128,7 @@ func (e *env) comparable(es []expr.Expr, pos errs.Pos, what string) []expr.Expr 
 	return e.castAll(es, t, pos)
 }
 
-// stacked is the type of a column of a set operation or VALUES: like branches, but anything joins text as text.
+// stacked is the type of a column of a set operation: like branches, but anything joins text as text.
 func stacked(a, b types.Type) (types.Type, bool) {
 	if t, ok := types.Common(a, b); ok {
 		return t, true

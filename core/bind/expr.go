@@ -3,6 +3,7 @@ package bind
 import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/sql"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -70,6 +71,9 @@ func (e *env) bind(x sql.Expr) expr.Expr {
 	case *sql.Map:
 		return e.mapOf(x)
 	case *sql.Row:
+		if _, ok := fn.Lookup("row"); !ok {
+			failUnsupported(x.Pos, "a row value outside of comparisons and IN")
+		}
 		return e.call(x.Pos, "row", e.bindAll(x.Items)...)
 	case *sql.Subscript:
 		return e.subscript(x)
@@ -192,8 +196,8 @@ func (e *env) row(x *sql.ColumnRef) expr.Expr {
 
 // unary binds a sign or a bit operator; the sign of a number belongs to the number.
 func (e *env) unary(x *sql.Unary) expr.Expr {
-	if l, ok := x.X.(*sql.Literal); ok && (l.Kind == sql.LitInt || l.Kind == sql.LitDecimal) && x.Op == "-" {
-		return number(l, true)
+	if l, negative := signed(x); l != nil {
+		return number(l, negative)
 	}
 	v := e.bind(x.X)
 	if l, ok := v.(*expr.Lit); ok && x.Op == "-" {
@@ -210,6 +214,25 @@ func (e *env) unary(x *sql.Unary) expr.Expr {
 		return e.call(x.Pos, "abs", v)
 	}
 	return e.call(x.Pos, x.Op, v)
+}
+
+// signed reads a number with its signs; nil when x is something else.
+func signed(x *sql.Unary) (l *sql.Literal, negative bool) {
+	for x.Op == "-" {
+		negative = !negative
+		switch y := x.X.(type) {
+		case *sql.Literal:
+			if y.Kind == sql.LitInt || y.Kind == sql.LitDecimal {
+				return y, negative
+			}
+			return nil, false
+		case *sql.Unary:
+			x = y
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
 }
 
 // binarySpine binds operators from the left. The spine may be ten thousands of operators long, so it is walked in a
@@ -357,22 +380,24 @@ func (e *env) is(x *sql.Is) expr.Expr {
 	return e.call(x.Pos, op, v, &expr.Lit{V: x.What == sql.IsTrue, T: types.Bool})
 }
 
-// match binds LIKE and its relatives; the negated ones are NOT over the plain one.
+// match binds LIKE and its relatives. LIKE and ILIKE take an escape character, and their negations are functions of
+// their own.
 func (e *env) match(x *sql.Match) expr.Expr {
 	args := []expr.Expr{e.bind(x.X), e.bind(x.Pattern)}
-	name := map[sql.LikeKind]string{sql.Like: "~~", sql.ILike: "~~*", sql.Glob: "~~~", sql.Similar: "regexp_full_match"}[x.Kind]
+	name, likes := lower(string(x.Kind)), x.Kind == sql.Like || x.Kind == sql.ILike
 	if x.Escape != nil {
-		args = append(args, e.bind(x.Escape))
-		name = map[sql.LikeKind]string{sql.Like: "like_escape", sql.ILike: "ilike_escape"}[x.Kind]
-		if name == "" {
+		if !likes {
 			failUnsupported(x.Pos, string(x.Kind)+" with ESCAPE")
 		}
+		args = append(args, e.bind(x.Escape))
 	}
-	out := e.call(x.Pos, name, args...)
-	if x.Not {
-		return &expr.Not{Arg: out}
+	switch {
+	case !x.Not:
+		return e.call(x.Pos, name, args...)
+	case likes:
+		return e.call(x.Pos, "not "+name, args...)
 	}
-	return out
+	return &expr.Not{Arg: e.call(x.Pos, name, args...)}
 }
 
 func (e *env) between(x *sql.Between) expr.Expr {
@@ -487,13 +512,15 @@ func (e *env) structOf(x *sql.Struct) expr.Expr {
 	return e.pack(x.Pos, names, values)
 }
 
-// pack makes a STRUCT. The names are decided here, so that the function takes values alone.
+// pack makes a STRUCT. The function takes values alone; the names of the fields are part of the result's type.
 func (e *env) pack(pos errs.Pos, names []string, values []expr.Expr) expr.Expr {
+	c := e.call(pos, "struct_pack", values...).(*expr.Call)
 	t := types.Type{Kind: types.Struct}
 	for i, n := range names {
-		t.Fields = append(t.Fields, types.Field{Name: n, Type: values[i].Type()})
+		t.Fields = append(t.Fields, types.Field{Name: n, Type: c.Args[i].Type()})
 	}
-	return e.callNamed(pos, "struct_pack", names, values, &t)
+	c.Sig.Returns = t
+	return c
 }
 
 func (e *env) mapOf(x *sql.Map) expr.Expr {

@@ -21,8 +21,15 @@ func (b *Binder) from(list []sql.TableRef, outer *scope, ctes *cte) (plan.Node, 
 	return node, tables
 }
 
+// maxRelations bounds a plan: each use of a common table expression or view is bound anew, so that a chain of them that
+// use the one before twice doubles at each step.
+const maxRelations = 20_000
+
 // tableRef binds one item of FROM. around is what a LATERAL item sees: the items before it, and the outer queries.
 func (b *Binder) tableRef(t sql.TableRef, around *scope, ctes *cte) (plan.Node, *scope) {
+	if b.size++; b.size > maxRelations {
+		failHint(t.Position(), "store an intermediate result in a table or a materialized view", "the query reads more than %d relations once its common table expressions and views are written out", maxRelations)
+	}
 	switch t := t.(type) {
 	case *sql.Table:
 		return b.named(t, ctes)

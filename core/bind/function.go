@@ -19,19 +19,6 @@ func (e *env) call(pos errs.Pos, name string, args ...expr.Expr) expr.Expr {
 	return e.apply(f, pos, args)
 }
 
-// callNamed is call with the result's type decided here: the names of a STRUCT's fields are no arguments.
-func (e *env) callNamed(pos errs.Pos, name string, fieldNames []string, args []expr.Expr, t *types.Type) expr.Expr {
-	c, ok := e.call(pos, name, args...).(*expr.Call)
-	if !ok || len(c.Sig.Args) != len(fieldNames) {
-		panic(errs.Bug("bind", "%s does not take values", name))
-	}
-	for i := range t.Fields {
-		t.Fields[i].Type = c.Args[i].Type()
-	}
-	c.Sig.Returns = *t
-	return c
-}
-
 func (e *env) apply(f *fn.Scalar, pos errs.Pos, args []expr.Expr) expr.Expr {
 	ts, vs := typesOf(args)
 	sig, overload, err := f.Resolve(ts, vs)
@@ -46,7 +33,7 @@ func (e *env) apply(f *fn.Scalar, pos errs.Pos, args []expr.Expr) expr.Expr {
 }
 
 func (e *env) failNoFunction(pos errs.Pos, name string) {
-	names := append(fn.Names(), aggregateNames()...)
+	names := append(fn.Names(), fn.AggregateNames()...)
 	for w := range windowFunctions {
 		names = append(names, w)
 	}
@@ -172,4 +159,9 @@ func typeName(e *env, x *sql.Function) expr.Expr {
 func unnest(_ *env, x *sql.Function) expr.Expr {
 	failUnsupported(x.Pos, "unnest")
 	return nil
+}
+
+func isAggregate(name string) bool {
+	_, ok := fn.LookupAggregate(name)
+	return ok
 }

@@ -49,13 +49,14 @@ func (bl *block) groupBy() {
 	sets, plain := [][]int{{}}, true
 	for _, it := range g.Items {
 		var out [][]int
+		more := bl.groupSets(it)
+		if len(sets)*len(more) > maxSets {
+			fail(it.Pos, "GROUP BY has more than %d grouping sets", maxSets)
+		}
 		for _, s := range sets {
-			for _, t := range bl.groupSets(it) {
+			for _, t := range more {
 				out = append(out, union(s, t))
 			}
-		}
-		if len(out) > maxSets {
-			fail(it.Pos, "GROUP BY has more than %d grouping sets", maxSets)
 		}
 		sets = out
 		plain = plain && it.Kind == sql.GroupSet
@@ -174,7 +175,7 @@ func (bl *block) key(x sql.Expr, names bool) []int {
 		return out
 	}
 	if name == "" {
-		name = displayName(x)
+		name = displayName(x, bl.windowSpec)
 	}
 	return []int{bl.addKey(e.bind(x), name)}
 }

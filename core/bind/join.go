@@ -152,7 +152,7 @@ func (e *env) using(j *sql.Join, kind plan.JoinKind, left, right, tables *scope)
 		if kind == plan.Semi || kind == plan.Anti {
 			continue
 		}
-		m := &merged{name: l.col.Name, members: map[expr.ColID]bool{l.col.ID: true, r.col.ID: true}, first: l.col.ID}
+		m := &merged{members: map[expr.ColID]bool{l.col.ID: true, r.col.ID: true}}
 		switch kind {
 		case plan.Right:
 			m.value = r.expr()
@@ -167,9 +167,6 @@ func (e *env) using(j *sql.Join, kind plan.JoinKind, left, right, tables *scope)
 				if old := side.mergedFor(id); old != nil { // USING over USING
 					for id := range old.members {
 						m.members[id] = true
-					}
-					if side == left {
-						m.first = old.first
 					}
 					tables.merged = slices.DeleteFunc(slices.Clone(tables.merged), func(x *merged) bool { return x == old })
 				}

@@ -1,10 +1,12 @@
 package bind
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/riverbed/riverbed/core/sql"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // outputName is the name of a column without an alias: a column keeps its own, as its table spells it; anything else is
@@ -12,7 +14,7 @@ import (
 func (bl *block) outputName(x sql.Expr) string {
 	c, ok := x.(*sql.ColumnRef)
 	if !ok {
-		return displayName(x)
+		return displayName(x, bl.windowSpec)
 	}
 	if h, used := bl.scope.lookup(c.Parts); used == len(c.Parts) {
 		return h.col.Name
@@ -31,10 +33,13 @@ func quoted(name string) string {
 
 func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-func displayAll(xs []sql.Expr) string {
+// namer prints expressions of one SELECT; OVER w is printed as what w stands for.
+type namer struct{ spec func(*sql.Window) sql.Window }
+
+func (n namer) displayAll(xs []sql.Expr) string {
 	parts := make([]string, len(xs))
 	for i, x := range xs {
-		parts[i] = displayName(x)
+		parts[i] = n.display(x)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -44,15 +49,15 @@ const maxName = 1 << 16
 
 // displayName prints an expression as DuckDB does in column names: every operator in parentheses, functions in lower
 // case, names as written.
-func displayName(x sql.Expr) string {
-	s := display(x)
+func displayName(x sql.Expr, spec func(*sql.Window) sql.Window) string {
+	s := namer{spec}.display(x)
 	if len(s) > maxName {
 		return strings.ToValidUTF8(s[:maxName], "")
 	}
 	return s
 }
 
-func display(x sql.Expr) string {
+func (n namer) display(x sql.Expr) string {
 	switch x := x.(type) {
 	case *sql.Literal:
 		switch x.Kind {
@@ -68,7 +73,7 @@ func display(x sql.Expr) string {
 		if l, ok := x.Value.(*sql.Literal); ok && x.Unit == "" {
 			return "CAST(" + text(l.Text) + " AS INTERVAL)"
 		}
-		return "to_" + lower(x.Unit) + "s(CAST(trunc(CAST(" + display(x.Value) + " AS DOUBLE)) AS INTEGER))"
+		return "to_" + lower(x.Unit) + "s(CAST(trunc(CAST(" + n.display(x.Value) + " AS DOUBLE)) AS INTEGER))"
 	case *sql.ColumnRef:
 		parts := make([]string, len(x.Parts))
 		for i, p := range x.Parts {
@@ -76,76 +81,76 @@ func display(x sql.Expr) string {
 		}
 		return strings.Join(parts, ".")
 	case *sql.Unary:
-		if l, ok := x.X.(*sql.Literal); ok && x.Op == "-" && (l.Kind == sql.LitInt || l.Kind == sql.LitDecimal) {
-			return "-" + l.Text
+		if l, negative := signed(x); l != nil {
+			return map[bool]string{true: "-", false: ""}[negative] + l.Text
 		}
-		return "(" + x.Op + "(" + display(x.X) + "))"
+		return "(" + x.Op + "(" + n.display(x.X) + "))"
 	case *sql.Binary:
-		return displayBinary(x)
+		return n.displayBinary(x)
 	case *sql.Not:
-		return "(NOT " + display(x.X) + ")"
+		return "(NOT " + n.display(x.X) + ")"
 	case *sql.Is:
 		not := ""
 		if x.Not {
 			not = "NOT "
 		}
 		if x.What == sql.IsNull {
-			return "(" + display(x.X) + " IS " + not + "NULL)"
+			return "(" + n.display(x.X) + " IS " + not + "NULL)"
 		}
 		if x.What == sql.IsUnknown {
-			return "(" + display(x.X) + " IS " + not + "NULL)"
+			return "(" + n.display(x.X) + " IS " + not + "NULL)"
 		}
 		not = map[bool]string{true: "", false: "NOT "}[x.Not]
-		return "(CAST(" + display(x.X) + " AS BOOLEAN) IS " + not + "DISTINCT FROM " + lower(string(x.What)) + ")"
+		return "(CAST(" + n.display(x.X) + " AS BOOLEAN) IS " + not + "DISTINCT FROM " + lower(string(x.What)) + ")"
 	case *sql.Match:
-		return displayMatch(x)
+		return n.displayMatch(x)
 	case *sql.Between:
-		return negated(x.Not, "("+display(x.X)+" BETWEEN "+display(x.Lo)+" AND "+display(x.Hi)+")")
+		return negated(x.Not, "("+n.display(x.X)+" BETWEEN "+n.display(x.Lo)+" AND "+n.display(x.Hi)+")")
 	case *sql.In:
 		switch {
 		case x.Query != nil:
-			return negated(x.Not, "("+display(x.X)+" = ANY("+sql.Print(x.Query)+"))")
+			return negated(x.Not, "("+n.display(x.X)+" = ANY("+n.displayQuery(x.Query)+"))")
 		case x.Set != nil:
-			return negated(x.Not, "("+display(x.X)+" IN "+display(x.Set)+")")
+			return negated(x.Not, "("+n.display(x.X)+" IN "+n.display(x.Set)+")")
 		}
-		return negated(x.Not, "("+display(x.X)+" IN ("+displayAll(x.List)+"))")
+		return negated(x.Not, "("+n.display(x.X)+" IN ("+n.displayAll(x.List)+"))")
 	case *sql.Exists:
-		return "EXISTS(" + sql.Print(x.Query) + ")"
+		return "EXISTS(" + n.displayQuery(x.Query) + ")"
 	case *sql.Subquery:
-		return "(" + sql.Print(x.Query) + ")"
+		return "(" + n.displayQuery(x.Query) + ")"
 	case *sql.Quantified:
 		word := "ANY"
 		if x.All {
 			word = "ALL"
 		}
 		if x.Query == nil {
-			return "(" + display(x.X) + " " + string(x.Op) + " " + word + "(" + display(x.Set) + "))"
+			return "(" + n.display(x.X) + " " + string(x.Op) + " " + word + "(" + n.display(x.Set) + "))"
 		}
-		return "(" + display(x.X) + " " + string(x.Op) + " " + word + "(" + sql.Print(x.Query) + "))"
+		return "(" + n.display(x.X) + " " + string(x.Op) + " " + word + "(" + n.displayQuery(x.Query) + "))"
 	case *sql.Case:
-		return displayCase(x)
+		return n.displayCase(x)
 	case *sql.Cast:
 		word := "CAST("
 		if x.Try {
 			word = "TRY_CAST("
 		}
-		return word + display(x.X) + " AS " + typeText(x.Type) + ")"
+		return word + n.display(x.X) + " AS " + typeText(x.Type) + ")"
 	case *sql.Function:
-		return displayFunction(x)
+		return n.displayFunction(x)
 	case *sql.List:
-		return "list_value(" + displayAll(x.Items) + ")"
+		return "list_value(" + n.displayAll(x.Items) + ")"
 	case *sql.Struct:
 		parts := make([]string, len(x.Fields))
 		for i, f := range x.Fields {
-			parts[i] = quoted(f.Name.Name) + " := " + display(f.Value)
+			parts[i] = quoted(f.Name.Name) + " := " + n.display(f.Value)
 		}
 		return "struct_pack(" + strings.Join(parts, ", ") + ")"
 	case *sql.Row:
-		return `"row"(` + displayAll(x.Items) + ")"
+		return `"row"(` + n.displayAll(x.Items) + ")"
 	case *sql.Subscript:
-		return display(x.X) + "[" + display(x.Index) + "]"
+		return n.display(x.X) + "[" + n.display(x.Index) + "]"
 	case *sql.Field:
-		return "(" + display(x.X) + ")." + quoted(x.Name.Name)
+		return "(" + n.display(x.X) + ")." + quoted(x.Name.Name)
 	case *sql.Star:
 		return "*"
 	}
@@ -160,7 +165,7 @@ func negated(not bool, s string) string {
 }
 
 // displayBinary prints a spine from the left, in a loop. A chain of one logical operator has one pair of parentheses.
-func displayBinary(x *sql.Binary) string {
+func (n namer) displayBinary(x *sql.Binary) string {
 	var spine []*sql.Binary
 	var first sql.Expr = x
 	for {
@@ -174,10 +179,10 @@ func displayBinary(x *sql.Binary) string {
 	logical := func(op sql.Op) bool { return op == sql.OpAnd || op == sql.OpOr }
 	opens := 0 // parentheses to write before the first operand
 	var b strings.Builder
-	b.WriteString(display(first))
+	b.WriteString(n.display(first))
 	for i := len(spine) - 1; i >= 0; i-- {
 		op := spine[i].Op
-		b.WriteString(" " + string(op) + " " + display(spine[i].Right))
+		b.WriteString(" " + string(op) + " " + n.display(spine[i].Right))
 		if i > 0 && logical(op) && spine[i-1].Op == op {
 			continue
 		}
@@ -187,33 +192,33 @@ func displayBinary(x *sql.Binary) string {
 	return strings.Repeat("(", opens) + b.String()
 }
 
-func displayMatch(x *sql.Match) string {
+func (n namer) displayMatch(x *sql.Match) string {
 	op := map[sql.LikeKind]string{sql.Like: "~~", sql.ILike: "~~*", sql.Glob: "~~~"}[x.Kind]
 	switch {
 	case x.Kind == sql.Similar:
-		return negated(x.Not, "regexp_full_match("+display(x.X)+", "+display(x.Pattern)+")")
+		return negated(x.Not, "regexp_full_match("+n.display(x.X)+", "+n.display(x.Pattern)+")")
 	case x.Escape != nil:
 		not := map[bool]string{true: "not_", false: ""}[x.Not]
-		return not + lower(string(x.Kind)) + "_escape(" + display(x.X) + ", " + display(x.Pattern) + ", " + display(x.Escape) + ")"
+		return not + lower(string(x.Kind)) + "_escape(" + n.display(x.X) + ", " + n.display(x.Pattern) + ", " + n.display(x.Escape) + ")"
 	case x.Not:
 		op = "!" + op
 	}
-	return "(" + display(x.X) + " " + op + " " + display(x.Pattern) + ")"
+	return "(" + n.display(x.X) + " " + op + " " + n.display(x.Pattern) + ")"
 }
 
-func displayCase(x *sql.Case) string {
+func (n namer) displayCase(x *sql.Case) string {
 	var b strings.Builder
 	b.WriteString("CASE ")
 	for _, w := range x.Whens {
-		cond := display(w.Cond)
+		cond := n.display(w.Cond)
 		if x.Operand != nil {
-			cond = "(" + display(x.Operand) + " = " + cond + ")"
+			cond = "(" + n.display(x.Operand) + " = " + cond + ")"
 		}
-		b.WriteString(" WHEN (" + cond + ") THEN (" + display(w.Then) + ")")
+		b.WriteString(" WHEN (" + cond + ") THEN (" + n.display(w.Then) + ")")
 	}
 	b.WriteString(" ELSE ")
 	if x.Else != nil {
-		b.WriteString(display(x.Else))
+		b.WriteString(n.display(x.Else))
 	} else {
 		b.WriteString("NULL")
 	}
@@ -230,14 +235,14 @@ var quotedFunctions = func() map[string]bool {
 	return set
 }()
 
-func displayFunction(x *sql.Function) string {
+func (n namer) displayFunction(x *sql.Function) string {
 	name := lower(x.Name.Last().Name)
 	switch {
 	case name == "count" && (len(x.Args) == 0 || len(x.Args) == 1 && isStar(x.Args[0].Value)):
 		if x.Over != nil {
-			return "count()" + displayTail(x)
+			return "count()" + n.displayTail(x)
 		}
-		return "count_star()" + displayTail(x)
+		return "count_star()" + n.displayTail(x)
 	case name == "ifnull":
 		name = "COALESCE"
 	case name == "coalesce" || name == "grouping":
@@ -251,7 +256,7 @@ func displayFunction(x *sql.Function) string {
 	}
 	parts := make([]string, len(x.Args))
 	for i, a := range x.Args {
-		parts[i] = display(a.Value)
+		parts[i] = n.display(a.Value)
 		if !a.Name.IsZero() {
 			parts[i] = quoted(a.Name.Name) + " := " + parts[i]
 		}
@@ -262,49 +267,47 @@ func displayFunction(x *sql.Function) string {
 	}
 	s += strings.Join(parts, ", ")
 	if len(x.OrderBy) > 0 {
-		s += " " + displayOrder(x.OrderBy)
+		s += " " + n.displayOrder(x.OrderBy)
 	}
-	return s + ")" + displayTail(x)
+	return s + ")" + n.displayTail(x)
 }
 
 // displayTail prints FILTER and OVER.
-func displayTail(x *sql.Function) string {
+func (n namer) displayTail(x *sql.Function) string {
 	s := ""
 	if x.Filter != nil {
-		s = " FILTER (WHERE " + display(x.Filter) + ")"
+		s = " FILTER (WHERE " + n.display(x.Filter) + ")"
 	}
 	if x.Over == nil {
 		return s
 	}
+	w := n.spec(x.Over)
 	var over []string
-	if !x.Over.Base.IsZero() {
-		over = append(over, quoted(x.Over.Base.Name))
+	if len(w.PartitionBy) > 0 {
+		over = append(over, "PARTITION BY "+n.displayAll(w.PartitionBy))
 	}
-	if len(x.Over.PartitionBy) > 0 {
-		over = append(over, "PARTITION BY "+displayAll(x.Over.PartitionBy))
+	if len(w.OrderBy) > 0 {
+		over = append(over, n.displayOrder(w.OrderBy))
 	}
-	if len(x.Over.OrderBy) > 0 {
-		over = append(over, displayOrder(x.Over.OrderBy))
-	}
-	if f := x.Over.Frame; f != nil {
+	if f := w.Frame; f != nil {
 		bound := func(b sql.Bound) string {
 			if b.Offset == nil {
 				return string(b.Kind)
 			}
-			return display(b.Offset) + " " + string(b.Kind)
+			return n.display(b.Offset) + " " + string(b.Kind)
 		}
 		over = append(over, string(f.Mode)+" BETWEEN "+bound(f.Start)+" AND "+bound(f.End))
 	}
 	return s + " OVER (" + strings.Join(over, " ") + ")"
 }
 
-func displayOrder(order []sql.OrderItem) string {
+func (n namer) displayOrder(order []sql.OrderItem) string {
 	parts := make([]string, len(order))
 	for i, o := range order {
 		if o.All {
 			parts[i] = "ALL"
 		} else {
-			parts[i] = display(o.Expr)
+			parts[i] = n.display(o.Expr)
 		}
 		if o.Desc {
 			parts[i] += " DESC"
@@ -321,8 +324,14 @@ func displayOrder(order []sql.OrderItem) string {
 
 // typeText prints a type as DuckDB does; a name that it does not know stays as written.
 func typeText(t *sql.TypeName) string {
-	if known, err := Type(t); err == nil {
-		return strings.ReplaceAll(known.String(), ",", ", ")
+	known, err := Type(t)
+	switch {
+	case err != nil:
+		return t.Name
+	case known.Kind == types.Decimal && len(t.Mods) == 0:
+		return "DECIMAL"
+	case known.Kind == types.Varchar && len(t.Mods) == 1:
+		return fmt.Sprintf("VARCHAR(%d)", t.Mods[0])
 	}
-	return t.Name
+	return strings.ReplaceAll(known.String(), ",", ", ")
 }

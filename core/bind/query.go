@@ -7,7 +7,6 @@ import (
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/sql"
-	"github.com/riverbed/riverbed/core/types"
 )
 
 // query binds a query inside scope outer, which is nil at the top.
@@ -46,30 +45,22 @@ func (b *Binder) body(x sql.Body, outer *scope, ctes *cte) plan.Node {
 func (b *Binder) values(x *sql.Values, outer *scope, ctes *cte) plan.Node {
 	e := &env{b: b, scope: &scope{parent: outer}, ctes: ctes, clause: clause{name: "VALUES"}}
 	out := &plan.Values{}
-	var ts []types.Type
 	for r, row := range x.Rows {
-		if r > 0 && len(row) != len(ts) {
-			fail(row[0].Position(), "the rows of VALUES have %d and %d columns", len(ts), len(row))
+		if r > 0 && len(row) != len(x.Rows[0]) {
+			fail(row[0].Position(), "the rows of VALUES have %d and %d columns", len(x.Rows[0]), len(row))
 		}
-		vs := e.bindAll(row)
-		for i, v := range vs {
-			if r == 0 {
-				ts = append(ts, v.Type())
-				continue
-			}
-			t, ok := stacked(ts[i], v.Type())
-			if !ok {
-				fail(row[i].Position(), "column %d of VALUES has types that do not unify: %s and %s", i+1, ts[i], v.Type())
-			}
-			ts[i] = t
-		}
-		out.Rows = append(out.Rows, vs)
+		out.Rows = append(out.Rows, e.bindAll(row))
 	}
-	for i, t := range ts {
-		out.Cols = append(out.Cols, b.column(fmt.Sprintf("col%d", i), t))
-		for r := range out.Rows {
-			out.Rows[r][i] = e.cast(out.Rows[r][i], t, x.Rows[r][i].Position())
+	for i := range x.Rows[0] {
+		column := make([]expr.Expr, len(out.Rows))
+		for r, row := range out.Rows {
+			column[r] = row[i]
 		}
+		column, t := e.branches(column, x.Rows[0][i].Position(), fmt.Sprintf("column %d of VALUES", i+1))
+		for r := range out.Rows {
+			out.Rows[r][i] = column[r]
+		}
+		out.Cols = append(out.Cols, b.column(fmt.Sprintf("col%d", i), t))
 	}
 	return out
 }

@@ -27,9 +27,7 @@ type table struct {
 
 // merged is a column of USING or NATURAL: one name for a column of each side.
 type merged struct {
-	name    string
 	members map[expr.ColID]bool
-	first   expr.ColID // where * shows it
 	value   expr.Expr
 }
 
@@ -92,8 +90,11 @@ func (s *scope) find(qualifier []string, name string, pos errs.Pos) (hit, bool) 
 		return hits[0], true
 	}
 	a, z := hits[0], hits[1]
-	failHint(pos, "write "+a.table.alias+"."+a.col.Name+" or "+z.table.alias+"."+z.col.Name,
-		"column %q is ambiguous: it is in %s and in %s", name, a.table.alias, z.table.alias)
+	hint := "write " + a.table.alias + "." + a.col.Name + " or " + z.table.alias + "." + z.col.Name
+	if sameName(a.table.alias, z.table.alias) {
+		hint = "give one of the tables another name with AS"
+	}
+	failHint(pos, hint, "column %q is ambiguous: it is in %s and in %s", name, a.table.alias, z.table.alias)
 	return hit{}, false
 }
 
@@ -130,6 +131,9 @@ func (s *scope) mergedFor(id expr.ColID) *merged {
 func (t *table) named(qualifier []string) bool {
 	if len(qualifier) == 1 {
 		return sameName(t.alias, qualifier[0])
+	}
+	if len(qualifier) > len(t.path) && len(t.path) > 0 && (sameName(qualifier[0], "main") || sameName(qualifier[0], "memory")) {
+		return t.named(qualifier[1:]) // the one schema there is
 	}
 	if len(qualifier) > len(t.path) {
 		return false

@@ -46,7 +46,7 @@ func (s *scan) Schema() *arrow.Schema { return s.schema }
 
 func (s *scan) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	if err := s.open.do(func() (err error) {
-		req := flow.ScanRequest{Columns: s.node.At, Filters: s.late, Workers: s.workers}
+		req := flow.ScanRequest{Columns: s.node.At, Filters: append(plan.Predicates(s.node), s.late...), Workers: s.workers}
 		if s.filter == nil {
 			req.Limit = s.node.Limit
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // collected is an input read whole, in scan order.
@@ -44,8 +45,9 @@ func collect(ctx context.Context, op Operator, env *Env, name string) (collected
 
 // total compiles an order: the keys, then the tie-break columns, over cols.
 type total struct {
-	prog *expr.Program
-	keys []kernels.SortKey
+	prog  *expr.Program
+	keys  []kernels.SortKey
+	types []types.Type
 }
 
 // newTotal compiles ORDER BY keys and the columns that complete them to a total order.
@@ -66,13 +68,14 @@ func newTotal(keys []plan.SortItem, tie []expr.ColID, cols []plan.Column) (*tota
 			t.keys = append(t.keys, kernels.SortKey{Exact: true, Type: c.Type})
 		}
 	}
+	t.types = exprTypes(es)
 	var err error
 	t.prog, err = expr.CompileAll(es, layoutOf(cols))
 	return t, err
 }
 
-// sorted is ORDER BY, with OFFSET and LIMIT when limit >= 0 (top-N). A top-N keeps at most a few times its rows per
-// worker: what lies beyond the present N-th row is dropped before it is stored.
+// sorted is ORDER BY, with OFFSET and LIMIT when limit >= 0 (top-N). A top-N drops what lies beyond the N-th row seen so
+// far before it is stored.
 type sorted struct {
 	input         Operator
 	env           *Env
@@ -135,31 +138,26 @@ func (s *sorted) sortRows(d collected) ([]int32, error) {
 	return kernels.SortIndices(keys, s.order.keys, d.rows), nil
 }
 
-// topRows keeps, per worker, a pool of candidate rows and cuts it to the best N whenever it has grown past a few N.
+// topRows keeps, per worker, the rows that were among the first N when they came; what they hold together is cut to
+// the first N by the sort that follows.
 func (s *sorted) topRows(ctx context.Context) (collected, int64, error) {
 	keep := int(min(s.offset+s.limit, 1<<31-1))
-	bound := max(4*keep, ChunkRows)
-	pools := make([][]*flow.Morsel, s.env.Workers)
-	rows := make([]int, s.env.Workers)
-	cut := func(w int) error {
-		d := joinMorsels(s.input.Schema(), pools[w])
-		perm, err := s.sortRows(d)
-		if err != nil {
-			return err
-		}
-		perm = perm[:min(keep, len(perm))]
-		pools[w] = []*flow.Morsel{morsel(s.input.Schema(), 0, kernels.TakeBatch(d.cols, perm), len(perm))}
-		rows[w] = len(perm)
-		return nil
-	}
 	if keep == 0 {
 		return joinMorsels(s.input.Schema(), nil), 0, nil
 	}
+	tops := make([]*kernels.TopN, s.env.Workers)
+	pools := make([][]*flow.Morsel, s.env.Workers)
 	err := drain(ctx, s.input, s.env.Workers, func(w int, m *flow.Morsel) error {
-		pools[w] = append(pools[w], m)
-		rows[w] += int(m.Batch.NumRows())
-		if rows[w] > bound {
-			return cut(w)
+		if tops[w] == nil {
+			tops[w] = kernels.NewTopN(s.order.types, s.order.keys, keep)
+		}
+		n := int(m.Batch.NumRows())
+		keys, err := s.order.prog.EvalArrays(s.env.Fn, m.Batch.Columns(), n)
+		if err != nil {
+			return err
+		}
+		if rows := tops[w].Offer(keys, n); len(rows) > 0 {
+			pools[w] = append(pools[w], morsel(s.input.Schema(), m.Seq, kernels.TakeBatch(m.Batch.Columns(), rows), len(rows)))
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -121,7 +122,7 @@ func (c *compiler) call(e *Call) (int, error) {
 		c.prog.slots[s].fallible = false
 		return s, nil
 	}
-	o := &callOp{fn: e.Fn, kernel: e.Sig.Kernel, args: args, ret: e.Sig.Returns, typ: e.Sig.Returns.Arrow(), data: e.Sig.Data, pos: e.Pos}
+	o := &callOp{fn: e.Fn, kernel: e.Sig.Kernel, args: args, ret: e.Sig.Returns, data: e.Sig.Data, pos: e.Pos}
 	o.types = make([]types.Type, len(e.Args))
 	key := strings.Builder{}
 	key.WriteString("call " + e.Fn.Name + " " + e.Sig.Returns.String())
@@ -146,7 +147,7 @@ func (c *compiler) cast(e *Cast) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	o := &castOp{kernel: kernel, arg: arg, from: from, to: e.T, typ: e.T.Arrow(), try: e.Try, pos: e.Pos}
+	o := &castOp{kernel: kernel, arg: arg, from: from, to: e.T, try: e.Try, pos: e.Pos}
 	key := "cast " + from.String() + ">" + e.T.String()
 	if e.Try {
 		key = "try_" + key
@@ -178,7 +179,6 @@ type callOp struct {
 	args   []int
 	types  []types.Type
 	ret    types.Type
-	typ    arrow.DataType
 	data   any
 	pos    errs.Pos
 }
@@ -194,27 +194,16 @@ func (o *callOp) eval(x *frame) (fn.Arg, error) {
 		args[i] = v
 		constant = constant && v.Const
 	}
-	strict := o.fn.Nulls == fn.NullIfAnyNull
-	if strict && anyNullConst(args) {
-		return nullConst(o.typ), nil
-	}
 	n := x.n
 	if constant {
 		n = 1
 	}
 	call := &fn.Call{Env: x.env, N: n, Args: args, Types: o.types, Ret: o.ret, Data: o.data}
-	out, err := o.kernel(call)
+	out, failed, err := call.Run(o.kernel, o.fn.Nulls)
 	if err != nil {
 		return fn.Arg{}, located(err, o.pos)
 	}
-	failed := call.Failed()
-	if strict {
-		out, failed = mergeNulls(out, args, failed)
-	}
-	if len(failed) > 0 {
-		x.fail(failed, constant, o.pos)
-		out = nullRows(out, failed)
-	}
+	x.fail(failed, constant, o.pos)
 	return fn.Arg{Array: out, Const: constant}, nil
 }
 
@@ -223,7 +212,6 @@ type castOp struct {
 	kernel   fn.Kernel
 	arg      int
 	from, to types.Type
-	typ      arrow.DataType
 	try      bool
 	pos      errs.Pos
 }
@@ -233,25 +221,20 @@ func (o *castOp) eval(x *frame) (fn.Arg, error) {
 	if err != nil {
 		return v, err
 	}
-	args := []fn.Arg{v}
-	if anyNullConst(args) {
-		return nullConst(o.typ), nil
-	}
 	n := x.n
 	if v.Const {
 		n = 1
 	}
-	call := &fn.Call{Env: x.env, N: n, Args: args, Types: []types.Type{o.from}, Ret: o.to}
-	out, err := o.kernel(call)
+	call := &fn.Call{Env: x.env, N: n, Args: []fn.Arg{v}, Types: []types.Type{o.from}, Ret: o.to}
+	if o.try {
+		call.Data = fn.TryCast
+	}
+	out, failed, err := call.Run(o.kernel, fn.NullIfAnyNull)
 	if err != nil {
 		return fn.Arg{}, located(err, o.pos)
 	}
-	out, failed := mergeNulls(out, args, call.Failed())
-	if len(failed) > 0 {
-		if !o.try {
-			x.fail(failed, v.Const, o.pos)
-		}
-		out = nullRows(out, failed)
+	if !o.try {
+		x.fail(failed, v.Const, o.pos)
 	}
 	return fn.Arg{Array: out, Const: v.Const}, nil
 }
@@ -280,7 +263,7 @@ func (o *tryOp) eval(x *frame) (fn.Arg, error) {
 		return v, nil
 	}
 	if v.Const {
-		return nullConst(o.typ), nil
+		return fn.Arg{Array: kernels.Nulls(o.typ, 1), Const: true}, nil
 	}
-	return fn.Arg{Array: nullRows(v.Array, sub.failed)}, nil
+	return fn.Arg{Array: fn.NullRows(v.Array, sub.failed)}, nil
 }

@@ -23,6 +23,7 @@ const (
 	rowsUnknown   = 1e6 // of a source that does not tell
 	rowsMinimum   = 1.0
 	shareAnti     = 0.3
+	rowsPerGroup  = 4 // at least, on average
 )
 
 // Estimate is what the planner believes of a node's output.
@@ -320,7 +321,7 @@ func (e *Estimate) shareCall(c *expr.Call) float64 {
 		return e.below(op, l, lit)
 	}
 	switch c.Fn.Name {
-	case "~~", "~~*", "~~~", "like", "ilike", "like_escape", "ilike_escape", "contains", "starts_with", "suffix", "regexp_matches":
+	case "~~", "~~*", "~~~", "like", "ilike", "like_escape", "ilike_escape", "glob", "contains", "starts_with", "suffix", "regexp_matches":
 		return shareLike
 	}
 	return shareUnknown
@@ -381,8 +382,22 @@ func (x *Estimator) aggregate(n *Aggregate) *Estimate {
 			}
 		}
 		e.Rows = in.groups(es)
+		if keys := columnsOf(es); !x.Facts.Of(n.Input).Unique(keys) {
+			// Nobody groups by what is different in each row; a dense range only looks like that.
+			e.Rows = min(e.Rows, max(1, in.Rows/rowsPerGroup))
+		}
 	}
 	return e
+}
+
+func columnsOf(es []expr.Expr) ColSet {
+	s := ColSet{}
+	for _, e := range es {
+		if c, ok := e.(*expr.Col); ok {
+			s[c.ID] = true
+		}
+	}
+	return s
 }
 
 // Join estimates a join from its inputs: the product, divided for each key by the size of its domain.

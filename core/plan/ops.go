@@ -61,9 +61,8 @@ var Ops = []*Op{
 	{Name: "project", Summary: "Compute columns.", Batch: yes, Incremental: yes, SQL: "SELECT v + 1 FROM t"},
 	{Name: "aggregate", Summary: "Group rows and aggregate them.", Batch: yes, Incremental: yes,
 		State: []StateTable{
-			{"aggregate_groups", "group key → row count and accumulators"},
+			{"aggregate_groups", "group key → keys, row count, accumulators"},
 			{"aggregate_distinct", "group key, value → weight, for DISTINCT aggregates"},
-			{"aggregate_values", "group key, ordered value → weight, for aggregates that keep values"},
 		}, SQL: "SELECT k, sum(v) FROM t GROUP BY k"},
 	{Name: "grouping sets", Summary: "Group by several sets of keys at once.", Batch: yes, Incremental: no(later),
 		SQL: "SELECT k, sum(v) FROM t GROUP BY ROLLUP (k)"},
@@ -73,7 +72,7 @@ var Ops = []*Op{
 		SQL: "SELECT count(*) FROM t GROUP BY HOP(ts, INTERVAL '1 minute', INTERVAL '5 minutes')"},
 	{Name: "session window", Summary: "Gather rows that are at most a gap apart.", Batch: no(later), Incremental: no(later),
 		SQL: "SELECT count(*) FROM t GROUP BY SESSION(ts, INTERVAL '5 minutes')"},
-	{Name: "cumulating window", Summary: "Windows that grow by a step up to a size.", Batch: yes, Incremental: no(later),
+	{Name: "cumulating window", Summary: "Windows that grow by a step up to a size.", Batch: yes, Incremental: yes,
 		SQL: "SELECT count(*) FROM t GROUP BY CUMULATE(ts, INTERVAL '1 minute', INTERVAL '1 hour')"},
 	{Name: "inner join", Summary: "Pair the rows of two inputs.", Batch: yes, Incremental: yes, State: joinState,
 		SQL: "SELECT * FROM a JOIN b ON a.k = b.k"},
@@ -81,7 +80,7 @@ var Ops = []*Op{
 		SQL: "SELECT * FROM a LEFT JOIN b ON a.k = b.k"},
 	{Name: "right join", Summary: "Pair rows; right rows without a partner get NULLs.", Batch: yes, Incremental: yes, State: joinState,
 		SQL: "SELECT * FROM a RIGHT JOIN b ON a.k = b.k"},
-	{Name: "full join", Summary: "Pair rows; rows of either side without a partner get NULLs.", Batch: yes, Incremental: no(later), State: joinState,
+	{Name: "full join", Summary: "Pair rows; rows of either side without a partner get NULLs.", Batch: yes, Incremental: yes, State: joinState,
 		SQL: "SELECT * FROM a FULL JOIN b ON a.k = b.k"},
 	{Name: "semi join", Summary: "Keep left rows that have a partner.", Batch: yes, Incremental: yes, State: joinState,
 		SQL: "SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b WHERE a.k = b.k)"},
@@ -89,22 +88,22 @@ var Ops = []*Op{
 		SQL: "SELECT * FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE a.k = b.k)"},
 	{Name: "mark join", Summary: "Say of each left row whether it is IN the right side: true, false or NULL.", Batch: yes,
 		Incremental: no("the rules give it other forms"), SQL: "SELECT k IN (SELECT k FROM b) FROM a"},
-	{Name: "single join", Summary: "Join a scalar subquery; a second match is an error.", Batch: yes,
-		Incremental: no("a later row may remove the second match, so whether it is an error depends on when one looks; use an aggregate or LIMIT 1 in the subquery"),
+	{Name: "scalar subquery", Summary: "Join a subquery used as a value; a second match is an error.", Batch: yes,
+		Incremental: no("whether it has more than one row depends on when one looks; use an aggregate, or ORDER BY and LIMIT 1, in the subquery"),
 		SQL:         "SELECT (SELECT v FROM b WHERE a.k = b.k) FROM a"},
 	{Name: "sort", Summary: "Order rows.", Batch: yes, Incremental: no("rows have no order in a changelog; add LIMIT"), SQL: "SELECT * FROM t ORDER BY v"},
 	{Name: "limit", Summary: "Take the first rows.", Batch: yes,
 		Incremental: no("without ORDER BY the rows that it takes depend on how the input is cut; add ORDER BY"), SQL: "SELECT * FROM t LIMIT 3"},
 	{Name: "top-N", Summary: "Keep the first rows of an order.", Batch: yes, Incremental: yes,
-		State: []StateTable{{"topn_rows", "order key, row → weight"}}, SQL: "SELECT * FROM t ORDER BY v LIMIT 3"},
+		State: []StateTable{{"topn_rows", "row → weight"}}, SQL: "SELECT * FROM t ORDER BY v LIMIT 3"},
 	{Name: "top-N per group", Summary: "Keep the first rows of an order in each group.", Batch: yes, Incremental: yes,
-		State: []StateTable{{"group_topn_rows", "group key, order key, row → weight"}},
+		State: []StateTable{{"group_topn_rows", "row → weight, in the key group of its partition"}},
 		SQL:   "SELECT * FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY v) <= 3"},
 	{Name: "distinct", Summary: "Remove equal rows.", Batch: yes, Incremental: yes,
 		State: []StateTable{{"distinct_seen", "row → weight"}}, SQL: "SELECT DISTINCT k FROM t"},
 	{Name: "union all", Summary: "Give the rows of both inputs.", Batch: yes, Incremental: yes, SQL: "SELECT k FROM a UNION ALL SELECT k FROM b"},
-	{Name: "set operation", Summary: "INTERSECT and EXCEPT.", Batch: yes, Incremental: no(later),
-		State: []StateTable{{"setop_rows", "row → weight on each side"}}, SQL: "SELECT k FROM a EXCEPT SELECT k FROM b"},
+	{Name: "set operation", Summary: "INTERSECT and EXCEPT.", Batch: yes, Incremental: yes,
+		State: []StateTable{{"setop_rows", "row → weight on each side, weight shown"}}, SQL: "SELECT k FROM a EXCEPT SELECT k FROM b"},
 	{Name: "window function", Summary: "Functions with OVER that are no top-N.", Batch: no(later), Incremental: no(later),
 		SQL: "SELECT sum(v) OVER (PARTITION BY k) FROM t"},
 	{Name: "dependent join", Summary: "A subquery for each row. The rules turn it into joins.", Batch: no("the rules give it other forms"),
@@ -112,9 +111,8 @@ var Ops = []*Op{
 }
 
 var joinState = []StateTable{
-	{"join_left", "join key, left row → weight"},
-	{"join_right", "join key, right row → weight"},
-	{"join_matches", "left or right row → number of partners, where the kind asks for it"},
+	{"join_left", "left row by join key → weight, partners, weight shown"},
+	{"join_right", "right row by join key → weight, partners, weight shown"},
 }
 
 var opByName = func() map[string]*Op {
@@ -128,7 +126,7 @@ var opByName = func() map[string]*Op {
 	return m
 }()
 
-var joinOps = [...]string{"", "inner join", "left join", "right join", "full join", "semi join", "anti join", "mark join", "single join"}
+var joinOps = [...]string{"", "inner join", "left join", "right join", "full join", "semi join", "anti join", "mark join", "scalar subquery"}
 var windowOps = [...]string{"", "tumbling window", "hopping window", "session window", "cumulating window"}
 
 // OpOf returns the declaration of a node's operator.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/riverbed/riverbed/core/expr"
 )
@@ -14,6 +15,8 @@ type Props struct {
 	NotNull ColSet
 	// Const columns have the same value in every row.
 	Const map[expr.ColID]*expr.Lit
+	// Pairs are columns that determine each other: the start and end of windows of one size.
+	Pairs [][2]expr.ColID
 }
 
 // Unique reports whether no two rows agree in the given columns.
@@ -35,8 +38,13 @@ const maxKeys = 8
 func (p *Props) addKey(k ColSet) {
 	for id := range p.Const {
 		if k[id] {
-			k = maps.Clone(k)
-			delete(k, id)
+			k = without(k, id)
+		}
+	}
+	for _, pair := range p.Pairs {
+		if k[pair[0]] && k[pair[1]] {
+			p.addKey(without(k, pair[1]))
+			k = without(k, pair[0])
 		}
 	}
 	kept := p.Keys[:0:0]
@@ -52,6 +60,12 @@ func (p *Props) addKey(k ColSet) {
 	if len(kept) < maxKeys {
 		p.Keys = append(kept, k)
 	}
+}
+
+func without(k ColSet, id expr.ColID) ColSet {
+	k = maps.Clone(k)
+	delete(k, id)
+	return k
 }
 
 // Facts derives properties and remembers them; nodes never change, so a Facts may live as long as its plan.
@@ -79,6 +93,7 @@ func PropsOf(n Node) *Props { return NewFacts().Of(n) }
 func (f *Facts) inherit(p *Props, from *Props) {
 	maps.Copy(p.NotNull, from.NotNull)
 	maps.Copy(p.Const, from.Const)
+	p.Pairs = append(p.Pairs, from.Pairs...)
 	for _, k := range from.Keys {
 		p.addKey(k)
 	}
@@ -94,6 +109,7 @@ func (f *Facts) derive(n Node, p *Props) {
 		in := f.Of(n.Input)
 		maps.Copy(p.NotNull, in.NotNull)
 		maps.Copy(p.Const, in.Const)
+		p.Pairs = in.Pairs
 		learn(n.Cond, p)
 		for _, k := range in.Keys {
 			p.addKey(k)
@@ -228,6 +244,13 @@ func (f *Facts) carry(in *Props, items []Item, p *Props) {
 			p.Const[it.Col.ID] = e
 		}
 	}
+	for _, pair := range in.Pairs {
+		for _, a := range names[pair[0]] {
+			for _, b := range names[pair[1]] {
+				p.Pairs = append(p.Pairs, [2]expr.ColID{a, b})
+			}
+		}
+	}
 	for _, k := range in.Keys {
 		out, whole := ColSet{}, true
 		for id := range k {
@@ -298,6 +321,10 @@ func (f *Facts) timeWindow(n *TimeWindow, p *Props) {
 	maps.Copy(p.NotNull, in.NotNull)
 	maps.Copy(p.Const, in.Const)
 	p.NotNull[n.Start.ID], p.NotNull[n.End.ID] = true, true // rows without a time are in no window
+	p.Pairs = in.Pairs
+	if (n.Kind == Tumble || n.Kind == Hop) && n.Size.Months == 0 { // months differ in length
+		p.Pairs = append(slices.Clip(p.Pairs), [2]expr.ColID{n.Start.ID, n.End.ID})
+	}
 	for _, k := range in.Keys {
 		switch n.Kind {
 		case Tumble, Session:
@@ -320,6 +347,7 @@ func (f *Facts) join(kind JoinKind, left, right Node, keys []EquiKey, on expr.Ex
 		maps.Copy(p.NotNull, l.NotNull)
 		maps.Copy(p.Const, l.Const)
 	}
+	p.Pairs = append(p.Pairs, l.Pairs...) // padding makes both columns NULL, so pairs stay pairs
 	switch kind {
 	case Semi, Anti, Mark, Single:
 		if kind == Mark && len(keys) == 0 && on == nil {
@@ -333,6 +361,7 @@ func (f *Facts) join(kind JoinKind, left, right Node, keys []EquiKey, on expr.Ex
 		}
 		return
 	}
+	p.Pairs = append(p.Pairs, r.Pairs...)
 	if kind == Inner || kind == Right {
 		maps.Copy(p.NotNull, r.NotNull)
 		maps.Copy(p.Const, r.Const)

@@ -101,8 +101,12 @@ func TimeColumns(n Node) map[expr.ColID]TimeColumn {
 // other, and then the old row's time lies behind W, unless the condition keeps the two times together.
 func joinTimes(j *Join, out map[expr.ColID]TimeColumn) {
 	bounds, bounded := JoinBounds(j)
-	side := func(n Node, other Node, own expr.ColID, holds bool) {
-		times := TimeColumns(n)
+	if !bounded { // then only a side whose other is complete keeps its times
+		bounds = Bounds{Left: -1, Right: -1}
+	}
+	lt, rt := TimeColumns(j.Left), TimeColumns(j.Right)
+	l, r := lt[bounds.Left], rt[bounds.Right]
+	side := func(times map[expr.ColID]TimeColumn, other Node, own expr.ColID, holds bool) {
 		for id, t := range times {
 			same := id == own || t.Window != 0 && t.Window == times[own].Window
 			if !Live(other) || holds && same {
@@ -110,13 +114,24 @@ func joinTimes(j *Join, out map[expr.ColID]TimeColumn) {
 			}
 		}
 	}
-	// left = right + d with Low ≤ d ≤ High, so a new right row meets left rows of W + Low and later.
+	// left = right + d with Low ≤ d ≤ High, so a new right row meets left rows of its time + Low and later.
 	if j.Kind != Right && j.Kind != Full {
-		side(j.Left, j.Right, bounds.Left, bounded && bounds.Low != nil && *bounds.Low >= 0)
+		side(lt, j.Right, bounds.Left, bounds.Low != nil && r.least()+*bounds.Low >= l.least())
 	}
 	if j.Kind == Inner || j.Kind == Right {
-		side(j.Right, j.Left, bounds.Right, bounded && bounds.High != nil && *bounds.High <= 0)
+		side(rt, j.Left, bounds.Right, bounds.High != nil && l.least()-*bounds.High >= r.least())
 	}
+}
+
+// least is how far above the watermark the column lies in future rows, at least, in microseconds.
+func (t TimeColumn) least() int64 {
+	switch t.Kind {
+	case WindowEnd:
+		return 1
+	case WindowStart:
+		return 1 - t.SizeUS
+	}
+	return 0
 }
 
 // longest is an upper bound of an interval in microseconds: a month has at most 31 days.
@@ -223,6 +238,9 @@ func JoinBounds(j *Join) (Bounds, bool) {
 			if timeL && timeR && a.Kind == b.Kind {
 				return Bounds{l.ID, r.ID, &zero, &zero}, true
 			}
+			if timeL && timeR {
+				note(l.ID, r.ID, &zero, &zero)
+			}
 		}
 	}
 	for _, c := range expr.Conjuncts(j.On) {
@@ -238,7 +256,7 @@ func JoinBounds(j *Join) (Bounds, bool) {
 		if _, onRight := rt[l]; onRight {
 			l, r, dl, dr, op = r, l, dr, dl, Flip(op)
 		}
-		if lt[l].Kind != EventTime || rt[r].Kind != EventTime {
+		if lt[l].Kind == 0 || rt[r].Kind == 0 {
 			continue
 		}
 		d := dr - dl // l + dl op r + dr  ⇒  l − r op dr − dl

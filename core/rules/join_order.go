@@ -174,6 +174,7 @@ func (c *rewriter) orderGraph(root *plan.Join) plan.Node {
 	var keys []plan.EquiKey
 	var conds []expr.Expr
 	product := false
+	var rels []plan.Node
 	var flatten func(n plan.Node)
 	flatten = func(n plan.Node) {
 		switch m := n.(type) {
@@ -198,11 +199,17 @@ func (c *rewriter) orderGraph(root *plan.Join) plan.Node {
 				return
 			}
 		}
-		g.add(c.orderJoins(n))
+		rels = append(rels, n)
 	}
 	flatten(root)
 	if c.mode == Incremental && !product {
 		return c.orderBelow(root)
+	}
+	if c.mode == Batch { // so that a tie of costs does not depend on how the joins were written
+		slices.SortStableFunc(rels, func(a, b plan.Node) int { return int(firstID(a)) - int(firstID(b)) })
+	}
+	for _, n := range rels {
+		g.add(c.orderJoins(n))
 	}
 	for _, k := range keys {
 		g.key(k)
@@ -221,6 +228,14 @@ func (c *rewriter) orderGraph(root *plan.Join) plan.Node {
 		t = g.greedy()
 	}
 	return where(t.node, g.above)
+}
+
+func firstID(n plan.Node) expr.ColID {
+	first := expr.ColID(math.MaxInt32)
+	for _, col := range n.Columns() {
+		first = min(first, col.ID)
+	}
+	return first
 }
 
 // orderBelow keeps the joins of a graph as they are and orders within its relations.

@@ -1,12 +1,15 @@
 package rules
 
 import (
+	"maps"
+
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// markJoins gives mark joins a form made of joins that can be maintained, for incremental mode:
+// markJoins gives mark joins a form made of joins that can be maintained, for incremental mode; in batch mode, where
+// operators compare keys and take ON as a filter, only those whose ON may be NULL and mean it (x < ANY …):
 //
 //	EXISTS         left join with the distinct keys; the mark is whether there was a partner
 //	x IN (one y)   also ask, by two more such joins, whether the set has a row at all, and one where y is NULL
@@ -18,7 +21,7 @@ func markJoins(c *rewriter, root plan.Node) (plan.Node, error) {
 	m := &marker{decorrelator{rewriter: c}}
 	n := plan.Transform(root, func(n plan.Node) plan.Node {
 		j, ok := n.(*plan.Join)
-		if !ok || j.Kind != plan.Mark {
+		if !ok || j.Kind != plan.Mark || c.mode == Batch && !m.unknownOn(j) {
 			return n
 		}
 		return exactly(m.rewrite(j), j.Columns())
@@ -27,6 +30,16 @@ func markJoins(c *rewriter, root plan.Node) (plan.Node, error) {
 }
 
 type marker struct{ decorrelator }
+
+// unknownOn reports whether the join's ON can be NULL.
+func (m *marker) unknownOn(j *plan.Join) bool {
+	if j.On == nil {
+		return false
+	}
+	known := maps.Clone(m.facts.Of(j.Left).NotNull)
+	maps.Copy(known, m.facts.Of(j.Right).NotNull)
+	return !plan.NeverNull(j.On, known)
+}
 
 func (m *marker) rewrite(j *plan.Join) plan.Node {
 	var same, in []plan.EquiKey

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/riverbed/riverbed/core/expr"
@@ -275,6 +276,9 @@ func (c *rewriter) pushJoin(n *plan.Join, preds []expr.Expr) plan.Node {
 			}
 		}
 	case plan.Mark: // its ON may be NULL and mean it, so nothing of it moves
+		if m := c.asked(n, preds); m != nil {
+			return c.push(m, preds)
+		}
 		left, up = split(preds, leftOnly)
 		keep = on
 	case plan.Full:
@@ -290,6 +294,33 @@ func (c *rewriter) pushJoin(n *plan.Join, preds []expr.Expr) plan.Node {
 		return where(n, up)
 	}
 	return where(&j, up)
+}
+
+// asked makes a semi join of a mark join where a condition asks for the mark alone, and an anti join where one asks for
+// its opposite and the mark is never NULL. Who reads the mark above finds a constant.
+func (c *rewriter) asked(j *plan.Join, preds []expr.Expr) plan.Node {
+	known := maps.Clone(c.facts.Of(j.Left).NotNull)
+	maps.Copy(known, c.facts.Of(j.Right).NotNull)
+	never := j.On == nil || plan.NeverNull(j.On, known)
+	for _, k := range j.Keys {
+		never = never && (k.NullSafe || plan.NeverNull(k.Left, known) && plan.NeverNull(k.Right, known))
+	}
+	for _, e := range preds {
+		not, negated := e.(*expr.Not)
+		if negated {
+			e = not.Arg
+		}
+		if col, ok := e.(*expr.Col); !ok || col.ID != j.Mark.ID || negated && !never {
+			continue
+		}
+		m := &plan.Join{Kind: plan.Semi, Left: j.Left, Right: j.Right, Keys: j.Keys, On: j.On}
+		mark := plan.True
+		if negated {
+			m.Kind, mark = plan.Anti, plan.False
+		}
+		return &plan.Project{Input: m, Items: append(pass(j.Left.Columns()), plan.Item{Expr: mark, Col: j.Mark})}
+	}
+	return nil
 }
 
 func onlyReads(e expr.Expr, cols plan.ColSet) bool { return plan.Subset(plan.ExprColumns(e), cols) }

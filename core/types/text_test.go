@@ -56,7 +56,9 @@ func TestWideMatchesBig(t *testing.T) {
 		}
 		return n
 	}
-	in := func(x *big.Int) bool { return x.Cmp(new(big.Int).Lsh(big.NewInt(-1), 127)) >= 0 && x.Cmp(new(big.Int).Lsh(big.NewInt(1), 127)) < 0 }
+	in := func(x *big.Int) bool {
+		return x.Cmp(new(big.Int).Lsh(big.NewInt(-1), 127)) >= 0 && x.Cmp(new(big.Int).Lsh(big.NewInt(1), 127)) < 0
+	}
 	check := func(op string, a, b, got decimal128.Num, ok bool, want *big.Int) {
 		t.Helper()
 		if ok != in(want) || ok && got.BigInt().Cmp(want) != 0 {

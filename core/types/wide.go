@@ -245,3 +245,15 @@ func FloatToWide(f float64, unsigned bool) (decimal128.Num, bool) {
 	}
 	return signed(f < 0, hi, lo)
 }
+
+// MulUWide multiplies unsigned numbers.
+func MulUWide(a, b decimal128.Num) (decimal128.Num, bool) {
+	hi, lo, ok := mulUnsigned(uint64(a.HighBits()), a.LowBits(), uint64(b.HighBits()), b.LowBits())
+	return decimal128.New(int64(hi), lo), ok
+}
+
+// DivUWide divides unsigned numbers; b is not zero.
+func DivUWide(a, b decimal128.Num) (q, r decimal128.Num) {
+	qh, ql, rh, rl := divUnsigned(uint64(a.HighBits()), a.LowBits(), uint64(b.HighBits()), b.LowBits())
+	return decimal128.New(int64(qh), ql), decimal128.New(int64(rh), rl)
+}

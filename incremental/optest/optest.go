@@ -40,7 +40,7 @@ type Run struct {
 
 	in    incremental.Input
 	out   incremental.Output
-	late  []string
+	late  []lateRow
 	total map[string]int64
 	fails bool
 }
@@ -284,7 +284,9 @@ func (r *Run) TryStep() error {
 				ts = append(ts, typ)
 			}
 		}
-		r.late = append(r.late, render(l.Batch, ts)...)
+		for _, row := range render(l.Batch, ts) {
+			r.late = append(r.late, lateRow{l.Source, row})
+		}
 	}
 	return nil
 }
@@ -350,7 +352,7 @@ func (r *Run) Rows() []string {
 // Late compares all late rows so far.
 func (r *Run) Late(want ...string) *Run {
 	r.t.Helper()
-	return r.compare("other rows are late", r.late, want)
+	return r.compare("other rows are late", r.LateOf(""), want)
 }
 
 // At compares the output's watermark.
@@ -420,4 +422,26 @@ func (r *Run) Explain() string {
 		return err.Error()
 	}
 	return plan.Format(q.Root)
+}
+
+type lateRow struct{ source, row string }
+
+// LateOf lists the late rows of a source so far; of all for "".
+func (r *Run) LateOf(source string) []string {
+	var out []string
+	for _, l := range r.late {
+		if source == "" || strings.EqualFold(l.source, source) {
+			out = append(out, l.row)
+		}
+	}
+	return out
+}
+
+// Time reads a time as tests write it.
+func Time(s string) (flow.Watermark, error) {
+	v, err := parse(s, types.TsUS)
+	if err != nil {
+		return 0, err
+	}
+	return flow.Watermark(v.(int64)), nil
 }

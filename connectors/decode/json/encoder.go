@@ -4,14 +4,12 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
-	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
+	"github.com/riverbed/riverbed/connectors/decode"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -39,6 +37,11 @@ func NewEncoder(fields []types.Field, columns []arrow.Array) (*Encoder, error) {
 		e.write = append(e.write, w)
 	}
 	return e, nil
+}
+
+// Value makes a writer of the JSON text of one column; NULL is null.
+func Value(t types.Type, a arrow.Array) (func(dst []byte, row int) []byte, error) {
+	return newWriter(t, a)
 }
 
 // Append appends the object of a row, without a newline.
@@ -71,34 +74,6 @@ func valueWriter(t types.Type, a arrow.Array) (writer, error) {
 	switch x := a.(type) {
 	case *array.Null:
 		return func(dst []byte, _ int) []byte { return append(dst, "null"...) }, nil
-	case *array.Boolean:
-		return func(dst []byte, row int) []byte { return strconv.AppendBool(dst, x.Value(row)) }, nil
-	case *array.Int8:
-		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, int64(x.Value(row)), 10) }, nil
-	case *array.Int16:
-		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, int64(x.Value(row)), 10) }, nil
-	case *array.Int32:
-		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, int64(x.Value(row)), 10) }, nil
-	case *array.Int64:
-		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, x.Value(row), 10) }, nil
-	case *array.Uint8:
-		return func(dst []byte, row int) []byte { return strconv.AppendUint(dst, uint64(x.Value(row)), 10) }, nil
-	case *array.Uint16:
-		return func(dst []byte, row int) []byte { return strconv.AppendUint(dst, uint64(x.Value(row)), 10) }, nil
-	case *array.Uint32:
-		return func(dst []byte, row int) []byte { return strconv.AppendUint(dst, uint64(x.Value(row)), 10) }, nil
-	case *array.Uint64:
-		return func(dst []byte, row int) []byte { return strconv.AppendUint(dst, x.Value(row), 10) }, nil
-	case *array.Float32:
-		return func(dst []byte, row int) []byte { return appendFloat(dst, float64(x.Value(row)), 32) }, nil
-	case *array.Float64:
-		return func(dst []byte, row int) []byte { return appendFloat(dst, x.Value(row), 64) }, nil
-	case *array.Decimal128:
-		scale := int32(0)
-		if t.Kind == types.Decimal {
-			scale = int32(t.Scale)
-		}
-		return func(dst []byte, row int) []byte { return appendDecimal(dst, x.Value(row), scale) }, nil
 	case *array.String:
 		if t.Kind == types.JSON {
 			return func(dst []byte, row int) []byte { return append(dst, x.Value(row)...) }, nil
@@ -109,33 +84,6 @@ func valueWriter(t types.Type, a arrow.Array) (writer, error) {
 			dst = append(dst, '"')
 			dst = base64.StdEncoding.AppendEncode(dst, x.Value(row))
 			return append(dst, '"')
-		}, nil
-	case *array.Date32:
-		return func(dst []byte, row int) []byte {
-			return append(time.Unix(int64(x.Value(row))*86400, 0).UTC().AppendFormat(append(dst, '"'), time.DateOnly), '"')
-		}, nil
-	case *array.Time64:
-		return func(dst []byte, row int) []byte {
-			return append(time.UnixMicro(int64(x.Value(row))).UTC().AppendFormat(append(dst, '"'), "15:04:05.999999"), '"')
-		}, nil
-	case *array.Timestamp:
-		unit := x.DataType().(*arrow.TimestampType)
-		layout := "2006-01-02 15:04:05.999999999"
-		if unit.TimeZone != "" {
-			layout += "+00"
-		}
-		return func(dst []byte, row int) []byte {
-			return append(x.Value(row).ToTime(unit.Unit).UTC().AppendFormat(append(dst, '"'), layout), '"')
-		}, nil
-	case *array.FixedSizeBinary:
-		return func(dst []byte, row int) []byte {
-			v := x.Value(row)
-			return fmt.Appendf(dst, `"%x-%x-%x-%x-%x"`, v[:4], v[4:6], v[6:8], v[8:10], v[10:])
-		}, nil
-	case *array.MonthDayNanoInterval:
-		return func(dst []byte, row int) []byte {
-			v := x.Value(row)
-			return fmt.Appendf(dst, `"%d months %d days %d microseconds"`, v.Months, v.Days, v.Nanoseconds/1000)
 		}, nil
 	case *array.Struct:
 		columns := make([]arrow.Array, x.NumField())
@@ -187,37 +135,35 @@ func valueWriter(t types.Type, a arrow.Array) (writer, error) {
 			return append(dst, ']')
 		}, nil
 	}
-	return nil, fmt.Errorf("no JSON form of %s", t)
+	w, err := decode.Text(t, a)
+	if err != nil {
+		return nil, err
+	}
+	switch f := a.(type) {
+	case *array.Date32, *array.Time64, *array.Timestamp, *array.FixedSizeBinary, *array.MonthDayNanoInterval:
+		return quoted(w), nil
+	case *array.Float32:
+		return quotedSpecial(w, func(row int) float64 { return float64(f.Value(row)) }), nil
+	case *array.Float64:
+		return quotedSpecial(w, f.Value), nil
+	}
+	return writer(w), nil
 }
 
-func appendFloat(dst []byte, f float64, bits int) []byte {
-	switch {
-	case math.IsNaN(f):
-		return append(dst, `"NaN"`...)
-	case math.IsInf(f, 1):
-		return append(dst, `"Infinity"`...)
-	case math.IsInf(f, -1):
-		return append(dst, `"-Infinity"`...)
-	}
-	format := byte('f')
-	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		format = 'e'
-	}
-	start := len(dst)
-	dst = strconv.AppendFloat(dst, f, format, -1, bits)
-	for _, c := range dst[start:] {
-		if c == '.' || c == 'e' {
-			return dst
+// quoted makes a JSON string of text that needs no escapes.
+func quoted(w decode.TextWriter) writer {
+	return func(dst []byte, row int) []byte { return append(w(append(dst, '"'), row), '"') }
+}
+
+// quotedSpecial makes strings of the floats that are no JSON numbers.
+func quotedSpecial(w decode.TextWriter, value func(row int) float64) writer {
+	q := quoted(w)
+	return func(dst []byte, row int) []byte {
+		if f := value(row); math.IsNaN(f) || math.IsInf(f, 0) {
+			return q(dst, row)
 		}
+		return w(dst, row)
 	}
-	return append(dst, ".0"...) // it stays a DOUBLE when it is read again
-}
-
-func appendDecimal(dst []byte, n decimal128.Num, scale int32) []byte {
-	if scale == 0 {
-		return n.BigInt().Append(dst, 10)
-	}
-	return append(dst, n.ToString(scale)...)
 }
 
 const hexDigits = "0123456789abcdef"

@@ -1,0 +1,292 @@
+package riverbed
+
+import (
+	"context"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/connectors/all"
+	"github.com/riverbed/riverbed/core/bind"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// entry is what a name in the catalog stands for; exactly one of the pointers is set.
+type entry struct {
+	name   string
+	temp   bool
+	table  *memTable
+	view   *bind.View
+	mat    *matView
+	source *plan.Source // stream, or table over a connector
+	sink   *sinkEntry
+	sql    string // CREATE statement, for SHOW
+}
+
+type sinkEntry struct {
+	spec    ConnectorSpec
+	columns []types.Field // declared; may be empty
+}
+
+func (e *entry) kind() string {
+	switch {
+	case e.table != nil:
+		return "TABLE"
+	case e.view != nil:
+		return "VIEW"
+	case e.mat != nil:
+		return "MATERIALIZED VIEW"
+	case e.sink != nil:
+		return "SINK"
+	case e.source.Stream != nil:
+		return "STREAM"
+	}
+	return "TABLE"
+}
+
+func (e *entry) columns() []types.Field {
+	switch {
+	case e.table != nil:
+		return e.table.columns
+	case e.mat != nil:
+		return e.mat.fields
+	case e.source != nil:
+		return e.source.Fields
+	case e.sink != nil:
+		return e.sink.columns
+	}
+	return nil
+}
+
+// catalog holds the names of a session. Lookups ignore case.
+type catalog struct {
+	entries map[string]*entry // by lower-case name
+	udfs    map[string]*fn.Scalar
+}
+
+func newCatalog() *catalog {
+	return &catalog{entries: map[string]*entry{}, udfs: map[string]*fn.Scalar{}}
+}
+
+func (c *catalog) get(name string) *entry { return c.entries[strings.ToLower(name)] }
+
+func (c *catalog) put(e *entry) { c.entries[strings.ToLower(e.name)] = e }
+
+func (c *catalog) drop(name string) { delete(c.entries, strings.ToLower(name)) }
+
+func (c *catalog) list(kinds ...string) []*entry {
+	var out []*entry
+	for _, e := range c.entries {
+		for _, k := range kinds {
+			if e.kind() == k {
+				out = append(out, e)
+			}
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
+	return out
+}
+
+// scopeCatalog is the catalog as one statement sees it: the session's, with the caller's local variables behind it.
+type scopeCatalog struct {
+	s      *Session
+	ctx    context.Context
+	locals map[string]flow.Relation // by lower-case name
+	used   []*entry                 // what the statement reads, for dependencies
+	// reading: a materialized view is read as its rows; otherwise (in the definition of another view) as its query.
+	reading bool
+}
+
+var _ bind.Catalog = (*scopeCatalog)(nil)
+
+func baseName(name []string) string { return name[len(name)-1] }
+
+// qualified reports whether the qualifiers are ones that a session has: main, memory, temp.
+func qualified(name []string) bool {
+	for _, q := range name[:len(name)-1] {
+		switch strings.ToLower(q) {
+		case "main", "memory", "temp":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (c *scopeCatalog) Resolve(name []string) (*bind.Relation, error) {
+	if !qualified(name) {
+		return nil, nil
+	}
+	base := baseName(name)
+	if e := c.s.cat.get(base); e != nil {
+		c.used = append(c.used, e)
+		switch {
+		case e.table != nil:
+			return &bind.Relation{Source: e.table.source()}, nil
+		case e.view != nil:
+			return &bind.Relation{View: e.view}, nil
+		case e.mat != nil:
+			if !c.reading {
+				return &bind.Relation{View: e.mat.view}, nil
+			}
+			return &bind.Relation{Source: e.mat.source()}, nil
+		case e.source != nil:
+			return &bind.Relation{Source: e.source}, nil
+		}
+		return nil, errs.New(errs.Schema, "bind", "%q is a sink; it can be written, not read", e.name)
+	}
+	switch strings.ToLower(base) {
+	case flow.LateRelation:
+		return &bind.Relation{Source: c.s.late.source(flow.LateRelation)}, nil
+	case flow.BadRelation:
+		return &bind.Relation{Source: c.s.bad.source(flow.BadRelation)}, nil
+	}
+	if rel, ok := c.locals[strings.ToLower(base)]; ok {
+		return &bind.Relation{Source: &plan.Source{Name: base, Relation: rel, Fields: rel.Fields()}}, nil
+	}
+	return nil, nil
+}
+
+func (c *scopeCatalog) Names() []string {
+	var out []string
+	for _, e := range c.s.cat.entries {
+		if e.sink == nil {
+			out = append(out, e.name)
+		}
+	}
+	for n := range c.locals {
+		out = append(out, n)
+	}
+	sort.Strings(out)
+	return out
+}
+
+func (c *scopeCatalog) ResolveFile(path string) (*plan.Source, error) {
+	ext := strings.ToLower(filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst")))
+	var known []string
+	for i := range all.Sources {
+		src := &all.Sources[i]
+		for _, e := range src.Extensions {
+			if e == ext {
+				return c.open(src, path, map[string]string{"path": path}, nil)
+			}
+			known = append(known, e)
+		}
+	}
+	return nil, errs.New(errs.Schema, "bind", "cannot tell the format of %q from its ending", path).
+		WithHint("known endings: %s; or name the format: read_parquet('%s')", strings.Join(known, ", "), path)
+}
+
+func (c *scopeCatalog) open(src *connectors.Source, name string, options map[string]string, schema []types.Field) (*plan.Source, error) {
+	set, err := src.Options.Parse("connector '"+src.Name+"'", options)
+	if err != nil {
+		return nil, err
+	}
+	if src.Relation == nil {
+		return nil, errs.New(errs.Usage, "open", "the connector %q has no bounded form; declare a stream over it", src.Name)
+	}
+	rel, err := src.Relation(c.ctx, connectors.OpenRequest{Name: name, Settings: set, Schema: schema, Clock: c.s.clock})
+	if err != nil {
+		return nil, err
+	}
+	return &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}, nil
+}
+
+func (c *scopeCatalog) TableFunction(name string, args []types.Value, argTypes []types.Type, named map[string]types.Value) (*plan.Source, error) {
+	lower := strings.ToLower(name)
+	if lower == "range" || lower == "generate_series" {
+		rel, err := newSeries(lower, args, argTypes)
+		if err != nil {
+			return nil, err
+		}
+		return &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}, nil
+	}
+	for i := range all.Sources {
+		src := &all.Sources[i]
+		for _, f := range src.Functions {
+			if f != lower {
+				continue
+			}
+			options := map[string]string{}
+			for k, v := range named {
+				options[strings.ToLower(k)] = optionText(v)
+			}
+			if len(args) == 1 {
+				options["path"] = optionText(args[0])
+			} else if len(args) > 1 {
+				return nil, errs.New(errs.Schema, "bind", "%s takes one path or one list of paths, not %d arguments", name, len(args))
+			}
+			return c.open(src, name, options, nil)
+		}
+	}
+	return nil, nil
+}
+
+// optionText writes a constant as the text of a connector option; a list becomes comma separated.
+func optionText(v types.Value) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []types.Value:
+		parts := make([]string, len(v))
+		for i, x := range v {
+			parts[i] = optionText(x)
+		}
+		return strings.Join(parts, ",")
+	case bool:
+		if v {
+			return "true"
+		}
+		return "false"
+	case int64:
+		return types.Format(v, types.Int64)
+	}
+	return types.Format(v, types.Float64)
+}
+
+func (c *scopeCatalog) TableFunctions() []string {
+	names := []string{"range", "generate_series"}
+	for _, s := range all.Sources {
+		names = append(names, s.Functions...)
+	}
+	return names
+}
+
+func (c *scopeCatalog) Function(name string) *fn.Scalar { return c.s.cat.udfs[strings.ToLower(name)] }
+
+// ArrowTable is a relation over batches that the caller holds.
+type ArrowTable struct {
+	fields []types.Field
+	chunks []arrow.RecordBatch
+}
+
+// NewArrowTable makes a relation of batches; they must have the Arrow forms of types.Type.Arrow.
+func NewArrowTable(schema *arrow.Schema, batches []arrow.RecordBatch) (*ArrowTable, error) {
+	fields, err := types.Schema(schema)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		if flow.Reserved(f.Name) {
+			return nil, errs.New(errs.Schema, "register", "a column may not be named %q", f.Name)
+		}
+	}
+	return &ArrowTable{fields, batches}, nil
+}
+
+func (t *ArrowTable) Fields() []types.Field { return t.fields }
+
+func (t *ArrowTable) Stats() flow.Stats { return chunkStats(t.chunks, t.fields) }
+
+func (t *ArrowTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
+	return newChunkScan(t.chunks, t.fields, req), nil
+}

@@ -1,0 +1,268 @@
+package riverbed
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/rules"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/incremental"
+)
+
+// ManualOptions configures a manual run.
+type ManualOptions struct {
+	NowUS       int64 `json:"now_us,omitempty"`      // where the clock starts; 0 is 1970
+	Parallelism int   `json:"parallelism,omitempty"` // 0 is the session's
+	Strict      bool  `json:"strict,omitempty"`      // a watermark set back, or a retraction of a row that was never there, is an error
+}
+
+// Manual is an incremental run in virtual time: nothing moves unless told. Sources are not opened; their rows are pushed.
+// It is used by one goroutine.
+type Manual struct {
+	s     *Session
+	query *plan.Query
+	opts  incremental.Options
+	graph *incremental.Graph
+	infos []incremental.SourceInfo
+	clock *clock.Fake
+	saved *incremental.Snapshot
+	next  incremental.Input
+	late  *keptRows
+	bad   *keptRows
+	ended map[int]bool
+}
+
+// Manual makes a manual run of the query.
+func (q *Query) Manual(o ManualOptions) (*Manual, error) {
+	if q.bound == nil {
+		return nil, errs.New(errs.Usage, "manual run", "this statement has run already; only a SELECT can be run by hand")
+	}
+	opt, _, err := rules.Optimize(q.bound, rules.Incremental, q.options())
+	if err != nil {
+		return nil, errs.As(err).WithSQL(q.text)
+	}
+	m := &Manual{s: q.s, query: opt, opts: q.s.graphOptions(), clock: clock.NewFake(time.UnixMicro(o.NowUS).UTC()),
+		late: newKeptRows(lateFields), bad: newKeptRows(badFields), ended: map[int]bool{}}
+	if o.Parallelism > 0 {
+		m.opts.Parallelism = o.Parallelism
+	}
+	m.opts.StrictRetractions = m.opts.StrictRetractions || o.Strict
+	m.opts.StrictWatermarks = o.Strict
+	if err := m.build(); err != nil {
+		return nil, errs.As(err).WithSQL(q.text)
+	}
+	m.saved, err = m.graph.Snapshot()
+	return m, err
+}
+
+func (m *Manual) build() (err error) {
+	if m.graph, err = incremental.Build(m.query, m.opts); err != nil {
+		return err
+	}
+	m.infos = m.graph.Sources()
+	return nil
+}
+
+// find returns the position of a source by name.
+func (m *Manual) find(name string) (int, error) {
+	var names []string
+	for i, info := range m.infos {
+		if strings.EqualFold(info.Source.Name, name) {
+			return i, nil
+		}
+		names = append(names, info.Source.Name)
+	}
+	hint := errs.DidYouMean(name, names)
+	if hint == "" {
+		hint = "it reads " + strings.Join(names, ", ")
+	}
+	return 0, errs.New(errs.Usage, "manual run", "the query does not read %q", name).WithHint("%s", hint)
+}
+
+// Fields are the columns of a source that Push takes.
+func (m *Manual) Fields(source string) ([]types.Field, error) {
+	i, err := m.find(source)
+	if err != nil {
+		return nil, err
+	}
+	f := m.infos[i].Source.Fields
+	if m.infos[i].Source.Table {
+		f = f[:len(f)-1]
+	}
+	return f, nil
+}
+
+// Push queues rows of one split for the next step. weights nil is +1 each.
+func (m *Manual) Push(source, split string, rows arrow.RecordBatch, weights []int64) error {
+	i, err := m.find(source)
+	if err != nil {
+		return err
+	}
+	want, _ := m.Fields(source)
+	if int(rows.NumCols()) != len(want) {
+		return errs.New(errs.Usage, "manual run", "%q has %d columns, but the rows have %d", source, len(want), rows.NumCols())
+	}
+	for k, f := range want {
+		if !arrow.TypeEqual(rows.Column(k).DataType(), f.Type.Arrow()) {
+			return errs.New(errs.Usage, "manual run", "column %q of %q is %s, but the rows have %s there", f.Name, source, f.Type, rows.Column(k).DataType())
+		}
+	}
+	n := int(rows.NumRows())
+	if weights != nil && len(weights) != n {
+		return errs.New(errs.Usage, "manual run", "%d weights for %d rows", len(weights), n)
+	}
+	info := m.infos[i]
+	cols := make([]arrow.Array, 0, len(info.Columns)+1)
+	var fields []arrow.Field
+	for _, c := range info.Columns {
+		if c >= len(want) { // rowid: not known here
+			cols = append(cols, kernels.Nulls(arrow.PrimitiveTypes.Int64, n))
+		} else {
+			cols = append(cols, rows.Column(c))
+		}
+		fields = append(fields, info.Source.Fields[c].Type.ArrowField(info.Source.Fields[c].Name))
+	}
+	if weights != nil {
+		cols, fields = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Int64, weights, nil)), append(fields, flow.WeightField)
+	}
+	b := array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))
+	m.next.Pushes = append(m.next.Pushes, incremental.Push{Source: i, Split: split, Batch: b})
+	return nil
+}
+
+// Watermark sets a stream's watermark by hand, behind the rows pushed so far.
+func (m *Manual) Watermark(source string, at flow.Watermark) error {
+	i, err := m.find(source)
+	if err != nil {
+		return err
+	}
+	m.next.Pushes = append(m.next.Pushes, incremental.Push{Source: i, Watermark: &at})
+	return nil
+}
+
+// Open announces a split, which holds the watermark back until its first row.
+func (m *Manual) Open(source, split string) error {
+	return m.tick(source, split, incremental.SplitOpened)
+}
+
+// Idle marks a split idle until its next row.
+func (m *Manual) Idle(source, split string) error {
+	return m.tick(source, split, incremental.SplitIdle)
+}
+
+// End ends a source: its watermark becomes +∞.
+func (m *Manual) End(source string) error {
+	if i, err := m.find(source); err == nil {
+		m.ended[i] = true
+	}
+	return m.tick(source, "", incremental.SourceEnded)
+}
+
+// EndAll ends every source that has not ended.
+func (m *Manual) EndAll() {
+	for i := range m.infos {
+		if !m.ended[i] {
+			m.ended[i] = true
+			m.next.Ticks = append(m.next.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
+		}
+	}
+}
+
+func (m *Manual) tick(source, split string, kind incremental.TickKind) error {
+	i, err := m.find(source)
+	if err != nil {
+		return err
+	}
+	m.next.Ticks = append(m.next.Ticks, incremental.Tick{Source: i, Split: split, Kind: kind})
+	return nil
+}
+
+// AdvanceClock moves now().
+func (m *Manual) AdvanceClock(d time.Duration) { m.clock.Advance(d) }
+
+// Step runs one step on what was pushed and returns its consolidated changes. A snapshot is taken behind it.
+func (m *Manual) Step() (flow.Delta, error) {
+	in := m.next
+	m.next = incremental.Input{}
+	in.Now = m.clock.Now()
+	out, err := m.graph.Step(in)
+	if err != nil {
+		return flow.Delta{}, errs.As(err).WithSQL(m.query.SQL)
+	}
+	for _, l := range out.Late {
+		for _, row := range rowTexts(l.Batch) {
+			m.late.add("manual", l.Source, l.Split, int64(out.Delta.Step), row.text, row.weight)
+		}
+	}
+	for _, b := range out.Bad {
+		m.bad.add("manual", b.Source, b.Split, b.Position, b.Error, b.Raw, b.Time.UnixMicro())
+	}
+	if m.saved, err = m.graph.Snapshot(); err != nil {
+		return flow.Delta{}, err
+	}
+	return out.Delta, nil
+}
+
+// Crash forgets everything in memory and restores the snapshot behind the last step; pushes not yet stepped are lost.
+func (m *Manual) Crash() error { return m.Restart(m.opts.Parallelism) }
+
+// Restart is Crash into another parallelism.
+func (m *Manual) Restart(parallelism int) error {
+	m.next = incremental.Input{}
+	m.opts.Parallelism = parallelism
+	if err := m.build(); err != nil {
+		return err
+	}
+	return m.graph.Restore(m.saved)
+}
+
+// Late and Bad are what those relations got so far.
+func (m *Manual) Late() arrow.RecordBatch { return m.late.batches()[0] }
+func (m *Manual) Bad() arrow.RecordBatch  { return m.bad.batches()[0] }
+
+// Sources names what the query reads, sorted.
+func (m *Manual) Sources() []string {
+	set := map[string]bool{}
+	for _, info := range m.infos {
+		set[info.Source.Name] = true
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// Stats tells what the run holds.
+func (m *Manual) Stats() incremental.Stats { return m.graph.Stats() }
+
+// Updating reports whether the changes carry weights.
+func (m *Manual) Updating() bool { return flow.HasWeights(m.graph.Schema()) }
+
+// Accumulated adds changes up to the result that a batch run would give. It is the measure of every parity test.
+type Accumulated struct{ z *zset }
+
+// NewAccumulated starts empty.
+func NewAccumulated(fields []types.Field) *Accumulated { return &Accumulated{newZset(fields)} }
+
+// Add takes a step's changes.
+func (a *Accumulated) Add(d flow.Delta) { a.z.add(d) }
+
+// Batches are the rows.
+func (a *Accumulated) Batches() []arrow.RecordBatch { return a.z.batches() }
+
+// Negative reports whether some row stands there less than zero times, which no correct changelog gives.
+func (a *Accumulated) Negative() bool {
+	for _, w := range a.z.weights {
+		if w < 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,279 @@
+package riverbed
+
+import (
+	"context"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/bind"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/exec"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/rules"
+	"github.com/riverbed/riverbed/core/sql"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// Query is a planned SELECT, or the rows that another statement gave. It runs when it is read, and may be read again.
+type Query struct {
+	s     *Session
+	text  string
+	bound *plan.Query // nil for fixed rows
+	used  []*entry    // catalog entries that it reads
+
+	columns []types.Field // of the result, without the weight
+	fixed   []arrow.RecordBatch
+	sink    *SinkSpec // INSERT INTO sink SELECT over live input: run it as a pipeline
+}
+
+func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Query, text string) (*Query, error) {
+	bound, err := bind.New(cat, bind.Options{SQL: text}).Query(st)
+	if err != nil {
+		return nil, err
+	}
+	q := &Query{s: s, text: text, bound: bound, used: cat.used}
+	for i, c := range bound.Root.Columns() {
+		t := c.Type
+		if t.Kind == types.Null { // as DuckDB: a bare NULL shows as INTEGER
+			t = types.Int32
+		}
+		q.columns = append(q.columns, types.Field{Name: bound.Names[i], Type: t})
+	}
+	return q, nil
+}
+
+func fixedQuery(fields []types.Field, cols []arrow.Array, n int) *Query {
+	return &Query{columns: fields, fixed: []arrow.RecordBatch{array.NewRecordBatch(types.ArrowSchema(fields), cols, int64(n))}}
+}
+
+func (q *Query) fields() []types.Field { return q.columns }
+
+// Schema is the Arrow schema of the batch result.
+func (q *Query) Schema() *arrow.Schema { return types.ArrowSchema(q.columns) }
+
+// Fields are the columns of the result.
+func (q *Query) Fields() []types.Field { return q.columns }
+
+// Live reports whether the query reads a stream that does not end by itself.
+func (q *Query) Live() bool {
+	return q.bound != nil && len(liveSources(q.bound.Root)) > 0
+}
+
+// Pipeline reports whether the statement was INSERT INTO sink SELECT … over live input, which Start runs.
+func (q *Query) Pipeline() bool { return q.sink != nil }
+
+func liveSources(n plan.Node) []*plan.Source {
+	var out []*plan.Source
+	plan.Walk(n, func(n plan.Node) bool {
+		if s, ok := n.(*plan.Scan); ok && s.Source.Live() {
+			out = append(out, s.Source)
+		}
+		return true
+	})
+	return out
+}
+
+func (q *Query) options() rules.Options { return rules.Options{} }
+
+// batchPlan optimizes for one run over bounded input.
+func (q *Query) batchPlan() (*plan.Query, []rules.Applied, error) {
+	opt, applied, err := rules.Optimize(q.bound, rules.Batch, q.options())
+	if err != nil {
+		return nil, nil, errs.As(err).WithSQL(q.text)
+	}
+	return opt, applied, nil
+}
+
+// Run starts the query as batch. The caller releases the result.
+func (q *Query) Run(ctx context.Context) (Result, error) {
+	if q.bound == nil {
+		return array.NewRecordReader(q.Schema(), q.fixed)
+	}
+	if live := liveSources(q.bound.Root); len(live) > 0 {
+		return nil, errs.New(errs.Usage, "run", "%q is a live stream and never ends, so its query has no final result", live[0].Name).
+			WithHint("use subscribe() to read changes as they come, or until='latest' to stop at the stream's present end")
+	}
+	return q.run(ctx, nil)
+}
+
+func (q *Query) run(ctx context.Context, prof *exec.Profile) (Result, error) {
+	opt, _, err := q.batchPlan()
+	if err != nil {
+		return nil, err
+	}
+	return q.runPlan(ctx, opt, prof)
+}
+
+func (q *Query) runPlan(ctx context.Context, opt *plan.Query, prof *exec.Profile) (Result, error) {
+	env := q.s.env()
+	env.Profile = prof
+	res, err := exec.Run(ctx, opt.Root, env, nil)
+	if err != nil {
+		return nil, errs.As(err).WithSQL(q.text)
+	}
+	return &renamed{Result: res, schema: q.Schema(), sql: q.text}, nil
+}
+
+// renamed gives the operators' batches the user's column names, and errors the statement they belong to.
+type renamed struct {
+	*exec.Result
+	schema *arrow.Schema
+	sql    string
+	cur    arrow.RecordBatch
+}
+
+func (r *renamed) Schema() *arrow.Schema { return r.schema }
+
+func (r *renamed) Next() bool {
+	if !r.Result.Next() {
+		return false
+	}
+	b := r.Result.RecordBatch()
+	cols := b.Columns()
+	for i, c := range cols {
+		if c.DataType().ID() == arrow.NULL {
+			cols = append([]arrow.Array{}, cols...)
+			cols[i] = kernels.Nulls(r.schema.Field(i).Type, c.Len())
+		}
+	}
+	r.cur = array.NewRecordBatch(r.schema, cols, b.NumRows())
+	return true
+}
+
+func (r *renamed) RecordBatch() arrow.RecordBatch { return r.cur }
+
+// Record is the older name of RecordBatch.
+func (r *renamed) Record() arrow.RecordBatch { return r.cur }
+
+func (r *renamed) Err() error {
+	if err := r.Result.Err(); err != nil {
+		return errs.As(err).WithSQL(r.sql)
+	}
+	return nil
+}
+
+// all reads the whole result.
+func (q *Query) all(ctx context.Context) ([]arrow.RecordBatch, error) {
+	r, err := q.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	var out []arrow.RecordBatch
+	for r.Next() {
+		out = append(out, r.RecordBatch())
+	}
+	return out, r.Err()
+}
+
+// discard runs a query whose rows nobody reads, for its errors.
+func (q *Query) discard(ctx context.Context) error {
+	if q.bound == nil || q.Live() {
+		return nil
+	}
+	_, err := q.all(ctx)
+	return err
+}
+
+// Explain prints the plan. mode is "", "batch" or "incremental"; "" is the mode in which the query would run.
+func (q *Query) Explain(mode string) (string, error) {
+	if q.bound == nil {
+		return "", errs.New(errs.Usage, "explain", "this statement has run already; there is no plan to explain")
+	}
+	m := rules.Batch
+	switch strings.ToLower(mode) {
+	case "":
+		if q.Live() {
+			m = rules.Incremental
+		}
+	case "batch":
+	case "incremental":
+		m = rules.Incremental
+	default:
+		return "", errs.New(errs.Usage, "explain", "unknown mode %q", mode).WithHint("use 'batch' or 'incremental'")
+	}
+	opt, applied, err := rules.Optimize(q.bound, m, q.options())
+	if err != nil {
+		return "", errs.As(err).WithSQL(q.text)
+	}
+	return explainText(opt, m, applied, nil)
+}
+
+func (s *Session) explain(ctx context.Context, cat *scopeCatalog, st *sql.Explain, text string) (*Query, error) {
+	inner, ok := st.Statement.(*sql.Query)
+	if !ok {
+		if ins, isInsert := st.Statement.(*sql.Insert); isInsert && ins.Query != nil {
+			inner = ins.Query
+		} else {
+			return nil, errs.E(errs.Unsupported, "explain", st.Position(), "EXPLAIN takes a SELECT or an INSERT … SELECT")
+		}
+	}
+	q, err := s.planQuery(ctx, cat, inner, text)
+	if err != nil {
+		return nil, err
+	}
+	mode := ""
+	for _, o := range st.Options {
+		if v, err := s.optionValue(o); err == nil && strings.EqualFold(o.Key, "mode") {
+			mode = v
+		} else if strings.EqualFold(o.Key, "batch") || strings.EqualFold(o.Key, "incremental") {
+			mode = o.Key
+		}
+	}
+	var out string
+	if st.Analyze {
+		out, err = q.explainAnalyze(ctx)
+	} else {
+		out, err = q.Explain(mode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rows [][]string
+	for _, line := range strings.Split(strings.TrimRight(out, "\n"), "\n") {
+		rows = append(rows, []string{line})
+	}
+	return textRows([]string{"plan"}, rows), nil
+}
+
+func (q *Query) explainAnalyze(ctx context.Context) (string, error) {
+	if q.Live() {
+		return "", errs.New(errs.Usage, "explain", "EXPLAIN ANALYZE runs the query, and this one never ends").WithHint("leave out ANALYZE")
+	}
+	opt, applied, err := q.batchPlan()
+	if err != nil {
+		return "", err
+	}
+	prof := &exec.Profile{}
+	r, err := q.runPlan(ctx, opt, prof)
+	if err != nil {
+		return "", err
+	}
+	defer r.Release()
+	for r.Next() {
+	}
+	if err := r.Err(); err != nil {
+		return "", err
+	}
+	return explainText(opt, rules.Batch, applied, prof)
+}
+
+// explainText prints an optimized plan; prof adds what a run did.
+func explainText(q *plan.Query, mode plan.Mode, applied []rules.Applied, prof *exec.Profile) (string, error) {
+	o := plan.ExplainOptions{Mode: mode}
+	for _, a := range applied {
+		if a.Note != "" {
+			o.Notes = append(o.Notes, a.Note)
+		}
+	}
+	if prof != nil {
+		o.Actual = func(n plan.Node) (plan.Metrics, bool) {
+			p := prof.Of(n)
+			return plan.Metrics{Rows: p.Rows.Load(), Batches: p.Batches.Load(), Nanos: p.Nanos.Load()}, true
+		}
+	}
+	return plan.Explain(q, o)
+}
