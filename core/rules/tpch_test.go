@@ -34,15 +34,40 @@ func tpchQueries(t testing.TB) (names, queries []string) {
 	return names, queries
 }
 
-func TestTPCHShow(t *testing.T) {
+// TestTPCH keeps the plans of the 22 queries, so that a change of a rule or of a guess shows which joins it moves.
+func TestTPCH(t *testing.T) {
+	const file = "testdata/tpch.plans"
+	var got strings.Builder
 	names, queries := tpchQueries(t)
 	for i, text := range queries {
 		q := bound(t, tpch(t), text)
 		out, _, err := Optimize(q, Batch, Options{})
 		if err != nil {
-			t.Errorf("%s: %v\n%s", names[i], err, plan.Format(q.Root))
-			continue
+			t.Fatalf("%s: %v\n%s", names[i], err, plan.Format(q.Root))
 		}
-		t.Logf("%s\n%s", names[i], plan.Format(out.Root))
+		checkColumns(t, names[i], q, out)
+		got.WriteString("-- " + names[i] + "\n" + plan.Format(out.Root) + "\n")
+		if _, _, err := Optimize(q, Incremental, Options{}); err != nil {
+			t.Errorf("%s, incremental: %v", names[i], err)
+		}
 	}
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got.String() {
+		t.Errorf("plans changed; compare after -rewrite (%v)\n%s", err, firstDifference(string(want), got.String()))
+	}
+}
+
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return "want: " + x[i] + "\ngot:  " + y[i]
+		}
+	}
+	return "one is longer"
 }

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/riverbed/riverbed/core/fn"
+)
+
+// StateUse is what EXPLAIN says of one state table of an operator in an incremental run.
+type StateUse struct {
+	Table   string
+	Bounded bool
+	Why     string
+}
+
+// StateOf returns the state tables that a node keeps in an incremental run, and whether they stay bounded while input
+// goes on for ever.
+func StateOf(n Node, emit EmitPolicy) []StateUse {
+	if !Live(n) {
+		return nil // computed once
+	}
+	switch n := n.(type) {
+	case *Aggregate:
+		return aggregateState(n, emit)
+	case *Join:
+		return joinStateOf(n)
+	case *Distinct:
+		if c, ok := ClosingColumn(n); ok {
+			return []StateUse{{"distinct_seen", true, closedBy(c)}}
+		}
+		return []StateUse{{"distinct_seen", false, "one entry per different row, for ever"}}
+	case *TopN:
+		if !Updating(n.Input, emit) {
+			return []StateUse{{"topn_rows", true, fmt.Sprintf("the first %d rows; input only inserts", n.Limit+n.Offset)}}
+		}
+		return []StateUse{{"topn_rows", false, "all rows, because a retraction may bring a later row back"}}
+	case *GroupTopN:
+		if c, ok := ClosingColumn(n); ok {
+			return []StateUse{{"group_topn_rows", true, closedBy(c)}}
+		}
+		if !Updating(n.Input, emit) {
+			return []StateUse{{"group_topn_rows", false, fmt.Sprintf("%d rows per group, one group per key, for ever", n.Limit)}}
+		}
+		return []StateUse{{"group_topn_rows", false, "all rows, because a retraction may bring a later row back"}}
+	case *SetOp:
+		if n.Kind != Union || !n.All {
+			return []StateUse{{"setop_rows", false, "one entry per different row, for ever"}}
+		}
+	}
+	return nil
+}
+
+func closedBy(c Column) string { return "dropped when the watermark passes " + c.Name }
+
+func aggregateState(n *Aggregate, emit EmitPolicy) []StateUse {
+	bounded, why := false, "one entry per group, for ever"
+	if c, ok := ClosingColumn(n); ok {
+		bounded, why = true, closedBy(c)
+	} else if len(n.Keys) == 0 {
+		bounded, why = true, "one group"
+	}
+	out := []StateUse{{"aggregate_groups", bounded, why}}
+	for _, a := range n.Aggs {
+		if keeps := a.Fn.Ordering || a.Fn.Algebra == fn.Ordered && Updating(n.Input, emit); keeps && len(n.Keys) == 0 {
+			out[0] = StateUse{"aggregate_groups", false, "one group, which keeps every value of " + a.Fn.Name + "()"}
+		}
+	}
+	for _, a := range n.Aggs {
+		if a.Distinct {
+			if len(n.Keys) == 0 {
+				bounded, why = false, "one entry per different value, for ever"
+			}
+			return append(out, StateUse{"aggregate_distinct", bounded, why})
+		}
+	}
+	return out
+}
+
+// joinStateOf: each side is kept as long as rows of the other may still meet it.
+func joinStateOf(n *Join) []StateUse {
+	b, ok := JoinBounds(n)
+	side := func(table string, self, other Node, limited bool) StateUse {
+		switch {
+		case !Live(self) && Live(other):
+			return StateUse{table, true, "the input is bounded"}
+		case !Live(other):
+			return StateUse{table, true, "not kept: the other input is bounded and read first"}
+		case ok && limited:
+			return StateUse{table, true, "dropped when the watermark passes: " + b.String()}
+		}
+		return StateUse{table, false, "every row may still meet a later one of the other side"}
+	}
+	return []StateUse{
+		side("join_left", n.Left, n.Right, b.Low != nil),
+		side("join_right", n.Right, n.Left, b.High != nil),
+	}
+}
