@@ -12,7 +12,7 @@ import (
 )
 
 // Aggregates lists every aggregate function once, topic by topic.
-var Aggregates = slices.Concat(countAggregates, sumAggregates, varianceAggregates, extremeAggregates, logicAggregates,
+var Aggregates = slices.Concat(countAggregates, sumAggregates, varianceAggregates, pairAggregates, extremeAggregates, logicAggregates,
 	orderedAggregates, quantileAggregates)
 
 var aggregateByName = indexAggregates(Aggregates)

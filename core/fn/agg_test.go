@@ -348,6 +348,36 @@ func TestAggregateValues(t *testing.T) {
 	}
 }
 
+// What DuckDB 2.0.1 gives for pairs (y, x); its last bits are less exact.
+func TestPairAggregates(t *testing.T) {
+	names := strings.Fields("covar_pop covar_samp corr regr_slope regr_intercept regr_r2 regr_sxx regr_syy regr_sxy regr_avgx regr_avgy")
+	for _, c := range []struct{ y, x, want string }{
+		{"1 3 4", "2 5 4", "1.2222222222222223 1.8333333333333333 0.7857142857142857 0.7857142857142857 -0.21428571428571427 " +
+			"0.6173469387755102 4.666666666666667 4.666666666666667 3.6666666666666665 3.6666666666666665 2.6666666666666665"},
+		{"1", "2", "0 NULL NaN NaN NULL NULL 0 0 0 2 1"},
+		{"1 1", "2 3", "0 0 NaN 0 1 1 0.5 0 0 2.5 1"},
+		{"1 2", "2 2", "0 0 NaN NaN NULL NULL 0 0.5 0 2 1.5"},
+		{"NULL", "2", "NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL"},
+	} {
+		y, x := valueColumn(types.Float64, strings.Fields(c.y)...), valueColumn(types.Float64, strings.Fields(c.x)...)
+		for i, want := range strings.Fields(c.want) {
+			_, _, o, err := ResolveAggregate(names[i], []types.Type{types.Float64, types.Float64}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			acc := o.New(AggConfig{})
+			acc.Resize(1)
+			if err := acc.Add(make([]uint32, y.Len()), []Arg{{Array: y}, {Array: x}}, nil); err != nil {
+				t.Fatal(err)
+			}
+			r, _ := acc.Result([]uint32{0})
+			if got := strings.Replace(r.ValueStr(0), "(null)", "NULL", 1); got != want {
+				t.Errorf("%s of y %s, x %s is %s, want %s", names[i], c.y, c.x, got, want)
+			}
+		}
+	}
+}
+
 // Overflow is judged on the value shown: a sum that leaves HUGEINT on the way and comes back is right.
 func TestSumOverflow(t *testing.T) {
 	for _, typ := range []types.Type{types.Int128, types.Dec(38, 0)} {

@@ -191,6 +191,14 @@ func (v Exact) Mul(o Exact) Exact {
 	return Exact{new(big.Int).Mul(v.num, o.num), new(big.Int).Mul(v.den, o.den), v.exp + o.exp}
 }
 
+// Sub subtracts.
+func (v Exact) Sub(o Exact) Exact {
+	a, b := new(big.Int).Mul(v.num, o.den), new(big.Int).Mul(o.num, v.den)
+	exp := min(v.exp, o.exp)
+	a.Lsh(a, uint(v.exp-exp))
+	return Exact{a.Sub(a, b.Lsh(b, uint(o.exp-exp))), new(big.Int).Mul(v.den, o.den), exp}
+}
+
 // Div divides by what is positive.
 func (v Exact) Div(o Exact) Exact {
 	return Exact{new(big.Int).Mul(v.num, o.den), new(big.Int).Mul(v.den, o.num), v.exp - o.exp}
@@ -204,6 +212,12 @@ func (v Exact) Round() float64 { return roundFraction(v.num, v.den, v.exp) }
 
 // Root is the square root of what is not negative, rounded once.
 func (v Exact) Root() float64 { return roundRoot(v.num, v.den, v.exp) }
+
+// Exact is the sum of a group without NaN and infinities.
+func (s *FloatSums) Exact(g uint32) Exact {
+	v, exp, _ := s.exact(g)
+	return Exact{v, big.NewInt(1), exp}
+}
 
 // exact is the sum as an integer times 2^exp.
 func (s *FloatSums) exact(g uint32) (v *big.Int, exp int, finite bool) {
