@@ -55,8 +55,8 @@ var widens = map[Kind][]Kind{
 	Real:        {Double},
 	Decimal:     {Real, Double, Decimal},
 	Date:        {TimestampS, TimestampMS, Timestamp, TimestampNS, TimestampTZ},
-	TimestampS:  {TimestampMS, Timestamp, TimestampNS, TimestampTZ},
-	TimestampMS: {Timestamp, TimestampNS, TimestampTZ},
+	TimestampS:  {TimestampMS, Timestamp, TimestampNS},
+	TimestampMS: {Timestamp, TimestampNS},
 	Timestamp:   {TimestampNS, TimestampTZ},
 	TimestampNS: {Timestamp},
 }
