@@ -44,7 +44,7 @@ type fractions struct {
 func continuousOverloads(more []types.Type) []AggOverload {
 	var out []AggOverload
 	add := func(arg, ret types.Type) {
-		out = append(out, AggOverload{Args: append([]types.Type{arg}, more...), New: newCollect(continuous), NewRetract: newBag(continuous),
+		out = append(out, AggOverload{Args: append([]types.Type{arg}, more...), New: newWords(continuous), NewRetract: newBag(continuous),
 			Resolve: func(args []types.Type, consts []types.Value) (Resolved, error) {
 				value := ret
 				if ret.Kind == types.Decimal {
@@ -68,7 +68,7 @@ func continuousOverloads(more []types.Type) []AggOverload {
 }
 
 func discreteOverload(args []types.Type) AggOverload {
-	return AggOverload{Args: args, New: newCollect(discrete), NewRetract: newBag(discrete),
+	return AggOverload{Args: args, New: newWords(discrete), NewRetract: newBag(discrete),
 		Resolve: func(args []types.Type, consts []types.Value) (Resolved, error) {
 			return quantile(args[0], args, consts)
 		}}
@@ -129,6 +129,12 @@ var (
 
 // ranks emits the rows at these ranks, counted from 0, each with n.
 func ranks(rows sortedRows, at []int64, n int64, emit func([]byte, int64)) {
+	if r, ok := rows.(wordRows); ok {
+		for _, i := range at {
+			emit(r.at(i), n)
+		}
+		return
+	}
 	found := make([][]byte, len(at))
 	missing, upTo := len(at), int64(0)
 	rows.each(func(row []byte, w int64) bool {

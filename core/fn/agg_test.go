@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,9 @@ func (r aggRows) take(idx []int32, sign int64) (groups []uint32, args []Arg, wei
 	for _, a := range kernels.TakeBatch(r.args, idx) {
 		args = append(args, Arg{Array: a})
 	}
+	if !slices.ContainsFunc(weights, func(w int64) bool { return w != 1 }) {
+		weights = nil
+	}
 	return groups, args, weights
 }
 
@@ -115,10 +119,10 @@ func checkAggregate(t *testing.T, f *Aggregate, args []types.Type, r *rand.Rand)
 	}
 	const n, groups = 120, 5
 	rows := aggRows{}
+	weighted := r.IntN(2) == 0
 	for i := range n {
-		_ = i
 		rows.groups, rows.weights = append(rows.groups, uint32(r.IntN(groups-1))), append(rows.weights, 1)
-		if f.Algebra == Linear || r.IntN(3) == 0 {
+		if weighted && r.IntN(3) == 0 {
 			rows.weights[i] = int64(1 + r.IntN(3))
 		}
 	}

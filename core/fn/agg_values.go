@@ -54,13 +54,13 @@ var orderedAggregates = []*Aggregate{
 	{
 		Name: "mode", Category: Aggregated, Algebra: Ordered,
 		Summary:   "The most frequent value; among several, the least.",
-		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, Resolve: returnsArg, New: newCollect(frequent), NewRetract: newBag(frequent)}},
+		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, Resolve: returnsArg, New: newWords(frequent), NewRetract: newBag(frequent)}},
 		Examples:  []Example{{SQL: "x", Rows: "1, 2, 2", Want: "2"}}, Differs: "Among equally frequent values the least, not the first seen.",
 	},
 	{
 		Name: "histogram", Category: Aggregated, Algebra: Ordered,
 		Summary: "A map from each value to how often it occurs.",
-		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, New: newCollect(counting), NewRetract: newBag(counting),
+		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, New: newWords(counting), NewRetract: newBag(counting),
 			Resolve: func(args []types.Type, _ []types.Value) (Resolved, error) {
 				return Resolved{Args: args, Returns: types.MapOf(args[0], types.Uint64)}, nil
 			}}},

@@ -97,3 +97,17 @@ func BenchmarkSort(b *testing.B) {
 		})
 	}
 }
+
+func TestSortWords(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for _, n := range []int{0, 1, 100, 5000} {
+		w := make([]uint64, n)
+		for i := range w {
+			w[i] = r.Uint64() >> r.IntN(64)
+		}
+		want := slices.Sorted(slices.Values(w))
+		if SortWords(w); !slices.Equal(w, want) {
+			t.Fatalf("%d words are out of order", n)
+		}
+	}
+}
