@@ -338,7 +338,7 @@ func (a *aggregate) Advance(ctx *Ctx, w flow.Watermark) error {
 		return err
 	}
 	negative := a.endStep()
-	if a.closing != nil && w != flow.NoWatermark {
+	if a.closing != nil {
 		if err := a.close(ctx, w); err != nil {
 			return err
 		}
@@ -375,13 +375,7 @@ func (a *aggregate) endStep() (negative int64) {
 
 // close ends the groups that the watermark has settled. They are shown now, or were all along.
 func (a *aggregate) close(ctx *Ctx, w flow.Watermark) error {
-	var due []uint32
-	for _, s := range a.timers.pop(w) {
-		if a.table.Live(s) && a.closes[s] <= int64(w) {
-			a.closes[s] = never // a slot may stand in the timers twice
-			due = append(due, s)
-		}
-	}
+	due := a.timers.take(w, a.closes, a.table.Live)
 	if a.when == closed {
 		if show := a.present(due); len(show) > 0 {
 			if err := a.emit(ctx, show); err != nil {

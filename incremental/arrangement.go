@@ -182,17 +182,9 @@ func (a *arrangement) remove(slots []uint32) {
 
 // expire drops the rows that the watermark has settled: no partner comes or goes any more.
 func (a *arrangement) expire(w flow.Watermark) {
-	if a.closing == nil || w == flow.NoWatermark {
-		return
+	if a.closing != nil {
+		a.remove(a.timers.take(w, a.closes, a.rows.Live))
 	}
-	var gone []uint32
-	for _, s := range a.timers.pop(w) {
-		if a.rows.Live(s) && a.closes[s] <= int64(w) {
-			a.closes[s] = never // a slot may stand in the timers twice
-			gone = append(gone, s)
-		}
-	}
-	a.remove(gone)
 }
 
 // endStep forgets what belongs to the step, drops rows of weight zero and returns how many rows have a negative weight.

@@ -90,12 +90,8 @@ func (d *distinct) Advance(ctx *Ctx, w flow.Watermark) error {
 		}
 	}
 	d.touched = d.touched[:0]
-	if d.closing != nil && w != flow.NoWatermark {
-		for _, s := range d.timers.pop(w) {
-			if d.seen.Live(s) && d.closes.V[s] <= int64(w) {
-				d.seen.Delete([]uint32{s})
-			}
-		}
+	if d.closing != nil {
+		d.seen.Delete(d.timers.take(w, d.closes.V, d.seen.Live))
 	}
 	if negative > 0 {
 		return ctx.missing("distinct", negative)

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	cases = flag.Int("cases", 40, "random cases per query")
+	cases = flag.Int("cases", 12, "random cases per query")
 	seed  = flag.Uint64("seed", 0, "run only the case with this seed")
 )
 

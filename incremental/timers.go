@@ -15,6 +15,10 @@ import (
 // never is the closing time of what only the end of input closes.
 const never = int64(flow.EndWatermark)
 
+// listed marks the closing time of a slot that pop has given and that is being dropped: a slot that was used twice may stand
+// in the timers twice.
+const listed = int64(math.MinInt64)
+
 // timers hold slots by the watermark that closes them: state behind the watermark is dropped by range, not by search.
 // They are derived from the tables and rebuilt after a restore.
 type timers struct {
@@ -29,6 +33,21 @@ func (t *timers) add(at int64, slot uint32) {
 		heap.Push(&t.times, at)
 	}
 	t.slots[at] = append(t.slots[at], slot)
+}
+
+// take returns the slots closed by w, each once, and marks them. closes are the closing times by slot.
+func (t *timers) take(w flow.Watermark, closes []int64, live func(slot uint32) bool) []uint32 {
+	if w == flow.NoWatermark {
+		return nil
+	}
+	var out []uint32
+	for _, s := range t.pop(w) {
+		if live(s) && closes[s] != listed && closes[s] <= int64(w) {
+			closes[s] = listed
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // pop returns the slots closed by w, the earliest first.

@@ -315,7 +315,7 @@ func (t *topN) Advance(ctx *Ctx, w flow.Watermark) error {
 		return err
 	}
 	negative := t.endStep()
-	if t.closing != nil && w != flow.NoWatermark {
+	if t.closing != nil {
 		if err := t.close(ctx, w); err != nil {
 			return err
 		}
@@ -466,16 +466,12 @@ func (t *topN) drop(parts []uint32) {
 
 // close ends the partitions that the watermark has settled. They are shown now, or were all along.
 func (t *topN) close(ctx *Ctx, w flow.Watermark) error {
-	var due []uint32
-	var show []place
-	for _, p := range t.timers.pop(w) {
-		if t.parts.Live(p) && t.closes[p] <= int64(w) {
-			t.closes[p] = never // a slot may stand in the timers twice
-			due = append(due, p)
+	due := t.timers.take(w, t.closes, t.parts.Live)
+	if t.when == closed {
+		var show []place
+		for _, p := range due {
 			show = t.first(p, show)
 		}
-	}
-	if t.when == closed {
 		if err := t.emit(ctx, show, 1); err != nil {
 			return err
 		}
