@@ -1,6 +1,8 @@
 package fn
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
@@ -72,6 +74,18 @@ func live(c *Call) []byte {
 		}
 	}
 	return valid
+}
+
+// without is the call without some arguments, so that their NULLs do not count as the row's.
+func (c *Call) without(drop ...int) *Call {
+	out := *c
+	out.Args = nil
+	for i, a := range c.Args {
+		if !slices.Contains(drop, i) {
+			out.Args = append(out.Args, a)
+		}
+	}
+	return &out
 }
 
 // fixed makes the result of f over the live rows.

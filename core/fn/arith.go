@@ -33,10 +33,10 @@ var arithmetic = []*Scalar{
 		Overloads: join(integerOps(quotient[int8](), quotient[int16](), quotient[int32](), quotient[int64](), quotient[uint8](), quotient[uint16](), quotient[uint32](), quotient[uint64](), wideQuotient, uwide(divUWide)),
 			floatOps(kernels.DivFloat[float32], kernels.DivFloat[float64])),
 		Examples: []Example{{SQL: "7 // 2", Want: "3"}, {SQL: "-7 // 2", Want: "-3"}}},
-	{Name: "%", Category: Math, Operator: true, Summary: "The remainder of a division, with the sign of the dividend; dividing by zero is an error.", Aliases: []string{"mod"},
+	{Name: "%", Category: Math, Operator: true, Summary: "The remainder of a division, with the sign of the dividend; dividing by zero is an error, of floats NaN.", Aliases: []string{"mod"},
 		Overloads: join(integerOps(remainder[int8](), remainder[int16](), remainder[int32](), remainder[int64](), remainder[uint8](), remainder[uint16](), remainder[uint32](), remainder[uint64](), wideRemainder, uwide(modUWide)),
-			[]Overload{fallible(Types{types.Float32, types.Float32}, types.Float32, floatRemainder[float32]),
-				fallible(Types{types.Float64, types.Float64}, types.Float64, floatRemainder[float64])}, decimalRemainder),
+			[]Overload{strict(Types{types.Float32, types.Float32}, types.Float32, floatRemainder[float32]),
+				strict(Types{types.Float64, types.Float64}, types.Float64, floatRemainder[float64])}, decimalRemainder),
 		Examples: []Example{{SQL: "-7 % 3", Want: "-1"}, {SQL: "mod(7, 3)", Want: "1"}}},
 	{Name: "^", Category: Math, Operator: true, Summary: "Raise to a power.", Aliases: []string{"**", "pow", "power"},
 		Overloads: []Overload{strict(Types{types.Float64, types.Float64}, types.Float64, float2(pow))},
@@ -150,13 +150,7 @@ func remainder[T kernels.Integer]() Kernel {
 
 func floatRemainder[T kernels.Float](c *Call) (arrow.Array, error) {
 	a, b := col[T](c, 0), col[T](c, 1)
-	return fixed(c, func(i int) T {
-		if b.at(i) == 0 {
-			divideByZero(c, i, a.at(i), "%")
-			return 0
-		}
-		return T(math.Mod(float64(a.at(i)), float64(b.at(i))))
-	})
+	return fixed(c, func(i int) T { return T(math.Mod(float64(a.at(i)), float64(b.at(i)))) })
 }
 
 // wideOp is arithmetic on HUGEINT.

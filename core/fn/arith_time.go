@@ -256,16 +256,17 @@ func mul64(a, b int64) (int64, bool) {
 func scaleInterval(span, factor int, divide bool) Kernel {
 	return func(c *Call) (arrow.Array, error) {
 		a, b := col[monthDayNano](c, span), col[float64](c, factor)
-		return fixedOrNull(c, func(i int) (monthDayNano, bool) {
+		return fixed(c, func(i int) monthDayNano {
 			x, f := a.at(i), b.at(i)
 			if divide && f == 0 {
-				return monthDayNano{}, false
+				c.failf(i, "division by zero in INTERVAL '%s' / 0", show(x, types.Span))
+				return monthDayNano{}
 			}
 			v, ok := scaledInterval(x, f, divide)
 			if !ok {
 				c.failf(i, "interval out of range: %s scaled by %s", show(x, types.Span), show(f, types.Float64))
 			}
-			return v, true
+			return v
 		})
 	}
 }

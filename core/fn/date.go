@@ -239,15 +239,7 @@ func ageOf(x, y int64) monthDayNano {
 	months := (xy*12 + xm) - (yy*12 + ym)
 	if days < 0 {
 		months--
-		if sign > 0 {
-			days += types.MonthDays(yy, ym) // the days that were left in the first month
-		} else {
-			py, pm := xy, xm-1
-			if pm == 0 {
-				py, pm = py-1, 12
-			}
-			days += types.MonthDays(py, pm)
-		}
+		days += types.MonthDays(yy, ym) // the days that were left in the first month
 	}
 	return monthDayNano{Months: sign * int32(months), Days: sign * int32(days), Nanoseconds: int64(sign) * us * 1000}
 }

@@ -39,22 +39,11 @@ var nested = []*Scalar{
 		}),
 		{Args: Types{anyStruct, str}, Resolve: resolveField}, {Args: Types{anyStruct, types.Int64}, Resolve: resolveField},
 		mapGet}, Examples: []Example{ex("list_extract([1, 2, 3], 2)", "2"), ex("[1, 2, 3][-1]", "3")}},
-	{Name: "list_slice", Category: Nested, Summary: "The elements from one position to another.", Aliases: []string{"array_slice"}, Overloads: []Overload{
-		listOverload(Types{anyList, types.Int64, types.Int64}, types.ListOf, func(c *Call) (arrow.Array, error) {
-			lo, hi := col[int64](c, 1), col[int64](c, 2)
-			return values(c, func(i int) types.Value {
-				l := valueAt(c, 0, i).([]types.Value)
-				from, to := sliceBounds(len(l), lo.at(i), hi.at(i))
-				return l[from:to]
-			})
-		}),
-		strict(Types{str, types.Int64, types.Int64}, str, func(c *Call) (arrow.Array, error) {
-			s, lo, hi := textCol(c, 0), col[int64](c, 1), col[int64](c, 2)
-			return texts(c, func(dst []byte, i int) []byte {
-				from, to := sliceBounds(kernels.Chars(s.at(i)), lo.at(i), hi.at(i))
-				return append(dst, kernels.Substring(s.at(i), int64(from)+1, int64(to-from))...)
-			})
-		})}, Examples: []Example{ex("list_slice([1, 2, 3], 2, 3)", "[2, 3]"), ex("'abc'[1:2]", "ab")}},
+	{Name: "list_slice", Category: Nested, Nulls: NullAware, Summary: "The elements from one position to another, both included; NULL leaves an end open. x[from:to:step].", Aliases: []string{"array_slice"}, Overloads: []Overload{
+		listOverload(Types{anyList, types.Int64, types.Int64}, types.ListOf, sliceList),
+		listOverload(Types{anyList, types.Int64, types.Int64, types.Int64}, types.ListOf, sliceList),
+		fallible(Types{str, types.Int64, types.Int64}, str, sliceText)},
+		Examples: []Example{ex("list_slice([1, 2, 3], 2, 3)", "[2, 3]"), ex("'abc'[1:2]", "ab"), ex("[1, 2, 3][:2]", "[1, 2]")}},
 	{Name: "list_contains", Category: Nested, Summary: "Whether a list holds a value.", Aliases: []string{"array_contains", "list_has", "array_has"}, Overloads: listContains[:1],
 		Examples: []Example{ex("list_contains([1, 2], 2)", "true")}},
 	{Name: "list_position", Category: Nested, Summary: "The position of the first element equal to a value, NULL if there is none.", Aliases: []string{"list_indexof", "array_position", "array_indexof"}, Overloads: []Overload{elementOverload(types.Int32, func(c *Call) (arrow.Array, error) {
@@ -133,7 +122,7 @@ var nested = []*Scalar{
 	}}}, Examples: []Example{ex("array_to_string([1, 2], ',')", "1,2")}},
 	series("range", "The whole numbers from a start up to, not including, an end.", false, "range(3)", "[0, 1, 2]"),
 	series("generate_series", "The whole numbers from a start up to and including an end.", true, "generate_series(1, 3)", "[1, 2, 3]"),
-	{Name: "struct_pack", Category: Nested, Nulls: NullAware, Summary: "A struct: pairs of a constant name and a value; {'a': 1}.", Overloads: []Overload{
+	{Name: "struct_pack", Category: Nested, Nulls: NullAware, Summary: "A struct of named values: struct_pack(a := 1), or {'a': 1}.", Overloads: []Overload{
 		{Args: Types{types.AnyType}, Variadic: true, Resolve: resolveStruct}}, Examples: []Example{ex("{'a': 1, 'b': 'x'}", "{'a': 1, 'b': x}")}},
 	{Name: "struct_extract", Category: Nested, Summary: "A field of a struct, by its name or position.", Overloads: []Overload{
 		{Args: Types{anyStruct, str}, Resolve: resolveField}, {Args: Types{anyStruct, types.Int64}, Resolve: resolveField}},
@@ -230,6 +219,53 @@ func listExtract(c *Call) (arrow.Array, error) {
 		}
 	}
 	return kernels.Take(l.(array.ListLike).ListValues(), idx), nil
+}
+
+// bound reads a position that may be NULL.
+func bound(c *Call, a, i int, open int64) int64 {
+	if v, ok := valueAt(c, a, i).(int64); ok {
+		return v
+	}
+	return open
+}
+
+func sliceList(c *Call) (arrow.Array, error) {
+	return valuesAware(c, func(i int) types.Value {
+		l, ok := valueAt(c, 0, i).([]types.Value)
+		if !ok {
+			return nil
+		}
+		from, to := sliceBounds(len(l), bound(c, 1, i, 1), bound(c, 2, i, -1))
+		l = l[from:to]
+		step := int64(1)
+		if len(c.Args) == 4 {
+			step = bound(c, 3, i, 1)
+		}
+		switch {
+		case step == 1:
+			return l
+		case step == 0:
+			c.failf(i, "the step of a slice is 0")
+			return nil
+		}
+		out := []types.Value{}
+		if step < 0 {
+			slices.Reverse(l)
+			step = -step
+		}
+		for k := int64(0); k < int64(len(l)); k += step {
+			out = append(out, l[k])
+		}
+		return out
+	})
+}
+
+func sliceText(c *Call) (arrow.Array, error) {
+	s := textCol(c, 0)
+	return textsOrNull(c.without(1, 2), func(dst []byte, i int) ([]byte, bool) {
+		from, to := sliceBounds(kernels.Chars(s.at(i)), bound(c, 1, i, 1), bound(c, 2, i, -1))
+		return append(dst, kernels.Substring(s.at(i), int64(from)+1, int64(to-from))...), valueAt(c, 0, i) != nil
+	})
 }
 
 // sliceBounds turns positions, both included, into Go's.
