@@ -19,9 +19,17 @@ var countAggregates = []*Aggregate{
 	},
 	{
 		Name: "count_if", Aliases: []string{"countif"}, Category: Aggregated, Algebra: Linear,
-		Summary:   "Count the rows whose condition is true.",
-		Overloads: []AggOverload{{Args: []types.Type{types.Bool}, Returns: types.Int128, New: newCountIf}},
+		Summary:   "Count the rows whose condition is true; NULL when it is true or false in none.",
+		Overloads: []AggOverload{{Args: []types.Type{types.Bool}, Returns: types.Int128, New: newSum}},
 		Examples:  []Example{{SQL: "x > 1", Rows: "1, 2, 3", Want: "2"}},
+	},
+	{
+		Name: "approx_count_distinct", Category: Aggregated, Algebra: Ordered,
+		Summary: "About how many different values there are, within a few percent; small numbers are exact.",
+		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, Returns: types.Int64, New: newSketch,
+			NewRetract: newBag(ordered{form: byEquality, pick: pickAll, build: buildSketch})}},
+		Examples: []Example{{SQL: "x", Rows: "1, 2, 2, NULL", Want: "2"}},
+		Differs:  "Another sketch, so another estimate; the same for the same values.",
 	},
 }
 
@@ -87,33 +95,3 @@ func (c *countAcc) Load(groups []uint32, saved arrow.Array) error {
 	}
 	return nil
 }
-
-// countIfAcc adds up the weights of the true rows.
-type countIfAcc struct{ countAcc }
-
-func newCountIf(AggConfig) Accumulator { return &countIfAcc{} }
-
-func (c *countIfAcc) Add(groups []uint32, args []Arg, weights []int64) error {
-	a := rowsOf(args[0], len(groups))
-	mask := kernels.AndBits(kernels.BoolBits(a), kernels.Valid(a))
-	for i, g := range groups {
-		if kernels.Bit(mask, i) {
-			c.rows[g] += weightOf(weights, i)
-		}
-	}
-	return nil
-}
-
-func (c *countIfAcc) Merge(other Accumulator, into []uint32) error {
-	return c.countAcc.Merge(&other.(*countIfAcc).countAcc, into)
-}
-
-func (c *countIfAcc) Result(groups []uint32) (arrow.Array, error) {
-	out := make([][2]uint64, len(groups))
-	for i, g := range groups {
-		out[i] = [2]uint64{uint64(c.rows[g]), uint64(c.rows[g] >> 63)}
-	}
-	return kernels.NewFixed(types.Int128.Arrow(), out, nil), nil
-}
-
-func (c *countIfAcc) Save(groups []uint32) (arrow.Array, error) { return c.countAcc.Result(groups) }

@@ -40,6 +40,9 @@ var sumAggregates = []*Aggregate{
 			AggOverload{Args: []types.Type{types.TsNS}, Returns: types.TsNS, New: newMean},
 			AggOverload{Args: []types.Type{types.TsTZ}, Returns: types.TsTZ, New: newMean},
 			AggOverload{Args: []types.Type{types.TimeUS}, Returns: types.TimeUS, New: newMean},
+			AggOverload{Args: []types.Type{types.Date32}, Resolve: meanTime, New: newMean},
+			AggOverload{Args: []types.Type{types.TsS}, Resolve: meanTime, New: newMean},
+			AggOverload{Args: []types.Type{types.TsMS}, Resolve: meanTime, New: newMean},
 		),
 		Examples: []Example{{SQL: "x", Rows: "1, 2, NULL", Want: "1.5"}},
 		Differs:  "Rounded once, whatever the order of the rows.",
@@ -71,6 +74,11 @@ func perType(ts []types.Type, o AggOverload) []AggOverload {
 
 func sumDecimal(args []types.Type, _ []types.Value) (Resolved, error) {
 	return Resolved{Args: args, Returns: types.Dec(38, int(args[0].Scale))}, nil
+}
+
+// meanTime is DuckDB's: the mean of coarser times is a TIMESTAMP_NS.
+func meanTime([]types.Type, []types.Value) (Resolved, error) {
+	return Resolved{Args: []types.Type{types.TsNS}, Returns: types.TsNS}, nil
 }
 
 // sumAcc adds integers in 192 bits: no input overflows on the way, whatever comes and is taken back.

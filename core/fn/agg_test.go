@@ -256,6 +256,7 @@ func TestAggregateValues(t *testing.T) {
 		{"count", i32, "1 NULL 2", nil, types.Int64, "2"},
 		{"count", i32, "NULL", nil, types.Int64, "0"},
 		{"count_if", types.Bool, "true false NULL", nil, types.Int128, "1"},
+		{"count_if", types.Bool, "NULL", nil, types.Int128, "NULL"},
 		{"sum", i32, "1 NULL 2", nil, types.Int128, "3"},
 		{"sum", i32, "NULL", nil, types.Int128, "NULL"},
 		{"sum", types.Bool, "true true", nil, types.Int128, "2"},
@@ -423,6 +424,29 @@ func TestAggregatesAreDocumented(t *testing.T) {
 			if o.New == nil || f.Algebra == Ordered && o.NewRetract == nil || f.Algebra == BatchOnly && f.Why == "" {
 				t.Errorf("%s, overload %d: no accumulator, or no reason", f.Name, i)
 			}
+		}
+	}
+}
+
+func TestSketchIsClose(t *testing.T) {
+	for _, n := range []int{0, 1, 255, 256, 257, 5000, 200_000} {
+		var a, b, both sketch
+		for i := range n {
+			h := kernels.HashBytes([]byte(fmt.Sprint(i)))
+			both.add(h)
+			if i%3 > 0 {
+				a.add(h)
+			}
+			if i%3 < 2 {
+				b.add(h)
+			}
+		}
+		a.merge(&b)
+		if a.estimate() != both.estimate() {
+			t.Errorf("%d values in two parts are %d, at once %d", n, a.estimate(), both.estimate())
+		}
+		if e := float64(both.estimate()); e < 0.95*float64(n) || e > 1.05*float64(n) {
+			t.Errorf("%d values are estimated as %v", n, e)
 		}
 	}
 }
