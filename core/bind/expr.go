@@ -307,35 +307,53 @@ func (e *env) compare(op string, left, right expr.Expr, pos errs.Pos) expr.Expr 
 	return e.call(pos, op, e.cast(left, t, pos), e.cast(right, t, pos))
 }
 
-// compareRows is (a, b) op (c, d): equality column by column, order by the first column that differs.
+// compareRows is (a, b) op (c, d). As in DuckDB a row is a value and never NULL: NULL equals NULL inside it and is greater
+// than all else.
 func (e *env) compareRows(x *sql.Binary, left, right []expr.Expr) expr.Expr {
 	if len(left) != len(right) {
 		fail(x.Pos, "the rows have %d and %d values", len(left), len(right))
 	}
-	last := len(left) - 1
 	switch x.Op {
 	case sql.OpEq, sql.OpNotDistinct:
-		return allOf(e.pairwise(string(x.Op), left, right, x.Pos))
+		return e.rowsEqual(left, right, x.Pos)
 	case sql.OpNe, sql.OpDistinct:
-		return anyOf(e.pairwise(string(x.Op), left, right, x.Pos))
+		return &expr.Not{Arg: e.rowsEqual(left, right, x.Pos)}
+	case sql.OpGt:
+		return e.rowLess(right, left, x.Pos)
+	case sql.OpLe:
+		return &expr.Not{Arg: e.rowLess(right, left, x.Pos)}
+	case sql.OpGe:
+		return &expr.Not{Arg: e.rowLess(left, right, x.Pos)}
 	}
-	strict := string(x.Op[:1])
-	out := e.compare(string(x.Op), left[last], right[last], x.Pos)
-	for i := last - 1; i >= 0; i-- {
-		out = anyOf([]expr.Expr{
-			e.compare(strict, left[i], right[i], x.Pos),
-			allOf([]expr.Expr{e.compare("=", left[i], right[i], x.Pos), out}),
-		})
-	}
-	return out
+	return e.rowLess(left, right, x.Pos)
 }
 
-func (e *env) pairwise(op string, left, right []expr.Expr, pos errs.Pos) []expr.Expr {
-	out := make([]expr.Expr, len(left))
+func (e *env) rowsEqual(left, right []expr.Expr, pos errs.Pos) expr.Expr {
+	all := make([]expr.Expr, len(left))
 	for i := range left {
-		out[i] = e.compare(op, left[i], right[i], pos)
+		all[i] = e.compare(notDistinct, left[i], right[i], pos)
 	}
-	return out
+	return allOf(all)
+}
+
+// rowLess: the first column that differs decides.
+func (e *env) rowLess(left, right []expr.Expr, pos errs.Pos) expr.Expr {
+	var any []expr.Expr
+	for i := range left {
+		less := &expr.Coalesce{T: types.Bool, Args: []expr.Expr{
+			anyOf([]expr.Expr{
+				allOf([]expr.Expr{&expr.IsNull{Arg: left[i], Negate: true}, &expr.IsNull{Arg: right[i]}}),
+				e.compare("<", left[i], right[i], pos),
+			}),
+			&expr.Lit{V: false, T: types.Bool},
+		}}
+		if i == 0 {
+			any = append(any, less)
+			continue
+		}
+		any = append(any, allOf([]expr.Expr{e.rowsEqual(left[:i], right[:i], pos), less}))
+	}
+	return anyOf(any)
 }
 
 func allOf(es []expr.Expr) expr.Expr {
@@ -362,8 +380,9 @@ func (e *env) not(x *sql.Not) expr.Expr {
 }
 
 func (e *env) is(x *sql.Is) expr.Expr {
-	if row, ok := x.X.(*sql.Row); ok && x.What == sql.IsNull && len(row.Items) > 0 {
-		failUnsupported(x.Pos, "IS NULL of a row value")
+	if row, ok := x.X.(*sql.Row); ok && x.What == sql.IsNull {
+		e.bindAll(row.Items)
+		return &expr.Lit{V: x.Not, T: types.Bool} // a row is never NULL, whatever is in it
 	}
 	v := e.bind(x.X)
 	if x.What == sql.IsNull {
@@ -443,7 +462,7 @@ func (e *env) rowInList(x *sql.In, row *sql.Row) expr.Expr {
 		if !ok || len(right.Items) != len(left) {
 			fail(item.Position(), "IN wants rows of %d values here", len(left))
 		}
-		any = append(any, allOf(e.pairwise("=", left, e.bindAll(right.Items), x.Pos)))
+		any = append(any, e.rowsEqual(left, e.bindAll(right.Items), x.Pos))
 	}
 	out := anyOf(any)
 	if x.Not {
@@ -512,15 +531,13 @@ func (e *env) structOf(x *sql.Struct) expr.Expr {
 	return e.pack(x.Pos, names, values)
 }
 
-// pack makes a STRUCT. The function takes values alone; the names of the fields are part of the result's type.
+// pack makes a STRUCT; its function takes pairs of a name and a value.
 func (e *env) pack(pos errs.Pos, names []string, values []expr.Expr) expr.Expr {
-	c := e.call(pos, "struct_pack", values...).(*expr.Call)
-	t := types.Type{Kind: types.Struct}
+	args := make([]expr.Expr, 0, 2*len(names))
 	for i, n := range names {
-		t.Fields = append(t.Fields, types.Field{Name: n, Type: c.Args[i].Type()})
+		args = append(args, &expr.Lit{V: n, T: types.String}, values[i])
 	}
-	c.Sig.Returns = t
-	return c
+	return e.call(pos, "struct_pack", args...)
 }
 
 func (e *env) mapOf(x *sql.Map) expr.Expr {
