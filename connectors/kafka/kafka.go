@@ -60,6 +60,7 @@ func clientOptions(s connectors.Settings) ([]kgo.Opt, error) {
 		kgo.SeedBrokers(s.List("brokers")...),
 		kgo.ClientID(s.String("client_id")),
 		kgo.DialTimeout(5 * time.Second),
+		kgo.MetadataMinAge(100 * time.Millisecond), // a partition that is opened is looked up at once, not after the usual 2.5 s
 	}
 	protocol := s.String("security_protocol")
 	if strings.HasSuffix(protocol, "SSL") {
@@ -102,7 +103,7 @@ func admin[T any](ctx context.Context, s connectors.Settings, c clock.Clock, ask
 	if err != nil {
 		return zero, err
 	}
-	client, err := kgo.NewClient(append(opts, kgo.RequestRetries(0), kgo.RetryTimeout(10*time.Second), kgo.MetadataMinAge(10*time.Millisecond))...)
+	client, err := kgo.NewClient(append(opts, kgo.RequestRetries(0), kgo.RetryTimeout(10*time.Second))...)
 	if err != nil {
 		return zero, errs.New(errs.Usage, "connect", "the options for the brokers %s: %w", strings.Join(s.List("brokers"), ", "), err)
 	}
