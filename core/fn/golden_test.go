@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
 	"github.com/riverbed/riverbed/core/bind"
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/fn"
@@ -90,6 +93,60 @@ func TestExamples(t *testing.T) {
 		for _, e := range f.Examples {
 			if _, got, err := evaluate(e.SQL, testEnv); err != nil || got != e.Want {
 				t.Errorf("%s: %s is %s (%v), want %s", f.Name, e.SQL, got, err, e.Want)
+			}
+		}
+	}
+}
+
+// TestColumns evaluates the same expressions with every constant turned into a column, sliced and with NULLs between: rows must
+// give what constants give, and a failing row must fail alone.
+func TestColumns(t *testing.T) {
+	for _, l := range lines(t, "testdata/duckdb.tsv") {
+		x, err := sql.ParseExpr(l[0])
+		if err != nil {
+			continue
+		}
+		e, err := bind.New(noCatalog{}, bind.Options{SQL: l[0]}).Expr(x, nil, types.Type{})
+		if err != nil || expr.Purity(e) == fn.Volatile {
+			continue
+		}
+		_, want, constErr := evaluate(l[0], testEnv)
+		layout := map[expr.ColID]int{}
+		var cols []arrow.Array
+		e = expr.Transform(e, func(x expr.Expr) expr.Expr {
+			lit, ok := x.(*expr.Lit)
+			if !ok || lit.V == nil {
+				return x
+			}
+			id := expr.ColID(len(cols))
+			layout[id] = len(cols)
+			all := types.ArrayOf([]types.Value{nil, lit.V, nil, lit.V, lit.V}, lit.T)
+			cols = append(cols, array.NewSlice(all, 1, 4))
+			return &expr.Col{ID: id, T: lit.T}
+		})
+		if len(cols) == 0 {
+			continue
+		}
+		p, err := expr.Compile(e, layout)
+		if err != nil {
+			t.Errorf("%s: %v", l[0], err)
+			continue
+		}
+		out, bad, err := p.EvalDivert(testEnv, cols, 3)
+		if err != nil {
+			t.Errorf("%s: %v", l[0], err)
+			continue
+		}
+		failed := map[int]bool{}
+		for _, f := range bad {
+			failed[f.Row] = true
+		}
+		for _, row := range []int{0, 2} {
+			switch got := types.Format(types.ValueAt(out[0], row, e.Type()), e.Type()); {
+			case failed[row] != (constErr != nil):
+				t.Errorf("%s: row %d fails: %v; as a constant: %v", l[0], row, failed[row], constErr)
+			case constErr == nil && got != want:
+				t.Errorf("%s: row %d is %s; as a constant: %s", l[0], row, got, want)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package types
 
 import (
 	"math"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
@@ -353,7 +354,7 @@ func CanCast(from, to Type) bool {
 	case from.Kind == Time:
 		return false
 	case from.IsTimestamp():
-		return to.IsTimestamp() || to.Kind == Date || to.Kind == Time
+		return to.IsTimestamp() || to.Kind == Date || to.Kind == Time && from.Kind != TimestampTZ
 	case from.Kind == UUID:
 		return to.Kind == Blob
 	case from.Kind == Blob:
@@ -362,16 +363,19 @@ func CanCast(from, to Type) bool {
 		return CanCast(*from.Elem, *to.Elem)
 	case from.Kind == Map && to.Kind == Map:
 		return CanCast(*from.Key, *to.Key) && CanCast(*from.Elem, *to.Elem)
-	case from.Kind == Struct && to.Kind == Struct:
-		if len(from.Fields) != len(to.Fields) {
-			return false
-		}
-		for i := range from.Fields {
-			if !CanCast(from.Fields[i].Type, to.Fields[i].Type) {
-				return false
+	case from.Kind == Struct && to.Kind == Struct: // by name; what the source lacks is NULL
+		matched := false
+		for _, f := range to.Fields {
+			for _, g := range from.Fields {
+				if !strings.EqualFold(f.Name, g.Name) {
+					continue
+				}
+				if matched = CanCast(g.Type, f.Type); !matched {
+					return false
+				}
 			}
 		}
-		return true
+		return matched
 	}
 	return false
 }
