@@ -61,8 +61,8 @@ func (e *env) function(x *sql.Function) expr.Expr {
 	if x.Distinct || x.Filter != nil || len(x.OrderBy) > 0 || len(x.WithinGroup) > 0 {
 		fail(x.Pos, "DISTINCT, FILTER and ORDER BY belong to aggregates; %s is a scalar function", name)
 	}
-	if special := specials[name]; special != nil {
-		return special(e, x)
+	if f := special(name); f != nil {
+		return f(e, x)
 	}
 	args := e.positional(x)
 	if f := e.b.cat.Function(name); f != nil {
@@ -83,15 +83,27 @@ func (e *env) positional(x *sql.Function) []expr.Expr {
 	return out
 }
 
-// specials are the functions that are no calls: they decide which arguments are evaluated, or take names.
-var specials map[string]func(*env, *sql.Function) expr.Expr
-
-func init() { // the map's functions bind arguments, which may be special again
-	specials = map[string]func(*env, *sql.Function) expr.Expr{
-		"coalesce": coalesce, "ifnull": coalesce, "nvl": coalesce, "nullif": nullif, "if": ifThen, "iif": ifThen,
-		"struct_pack": structPack, "grouping": grouping, "grouping_id": grouping, "unnest": unnest, "typeof": typeName,
-		"list_value": listValue, "list_pack": listValue,
+// special finds the functions that are no calls: they decide which arguments are evaluated, or take names.
+func special(name string) func(*env, *sql.Function) expr.Expr {
+	switch name {
+	case "coalesce", "ifnull":
+		return coalesce
+	case "nullif":
+		return nullif
+	case "if", "iif":
+		return ifThen
+	case "struct_pack":
+		return structPack
+	case "list_value", "list_pack":
+		return listValue
+	case "grouping", "grouping_id":
+		return grouping
+	case "typeof":
+		return typeName
+	case "unnest":
+		return unnest
 	}
+	return nil
 }
 
 func coalesce(e *env, x *sql.Function) expr.Expr {

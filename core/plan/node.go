@@ -102,7 +102,8 @@ type Aggregate struct {
 	Keys  []Item
 	Aggs  []AggItem
 	Sets  [][]int // nil: one set of all keys
-	// GroupingID, when set, receives the bit mask of GROUPING().
+	// GroupingID, when set, receives the bit mask of GROUPING() over all keys: a bit is set where the set leaves the key out,
+	// the first key highest.
 	GroupingID *Column
 }
 
