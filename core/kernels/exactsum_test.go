@@ -227,6 +227,17 @@ func TestSumsOfEdges(t *testing.T) {
 	}
 }
 
+// A mean among the subnormals just below a tie: rounding to 53 bits first would make it one, and round up.
+func TestMeanIsRoundedOnce(t *testing.T) {
+	tiny := math.SmallestNonzeroFloat64
+	var s FloatSums
+	s.Resize(1)
+	s.Add(nil, []float64{2 * tiny, tiny}, nil, []int64{1<<55 - 1, 1<<55 + 1})
+	if got := s.Mean(0); got != tiny || s.Rows(0) != 1<<56 {
+		t.Errorf("the mean of %d rows is %v, want %v", s.Rows(0), got, tiny)
+	}
+}
+
 func BenchmarkExactSum(b *testing.B) {
 	const n, batch = 10_000_000, 1 << 14
 	r := rand.New(rand.NewPCG(1, 2))
