@@ -132,8 +132,13 @@ func (s *source) split(id string) *splitState {
 
 // push takes rows of one split, in order.
 func (s *source) push(env *fn.Env, p Push, out *Output) error {
-	sp := s.split(p.Split)
-	if p.Batch != nil && p.Batch.NumRows() > 0 {
+	// A watermark set by hand is for the whole source: it makes no split, which would then hold the watermark back.
+	rows := p.Batch != nil && p.Batch.NumRows() > 0
+	var sp *splitState
+	if rows || len(p.Bad) > 0 || p.End || p.Watermark == nil {
+		sp = s.split(p.Split)
+	}
+	if rows {
 		d, err := s.accept(p.Batch)
 		if err != nil {
 			return err

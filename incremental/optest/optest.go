@@ -445,3 +445,6 @@ func Time(s string) (flow.Watermark, error) {
 	}
 	return flow.Watermark(v.(int64)), nil
 }
+
+// Render prints the rows of a delta of the query's output, weight first.
+func (r *Run) Render(d flow.Delta) []string { return render(d.Batch, r.types) }
