@@ -77,21 +77,32 @@ type pair struct {
 	slot uint32
 }
 
-// find appends the pairs of a batch's rows with the rows here. Rows of weight zero wait for the step's end and pair with nobody.
-func (a *arrangement) find(k state.Keys, out []pair) []pair {
+// find gives the pairs of a batch's rows with the rows here to use, a chunk at a time; the chunk is used again. Rows of weight
+// zero wait for the step's end and pair with nobody.
+func (a *arrangement) find(k state.Keys, chunk []pair, use func([]pair) error) error {
 	a.slots = resize(a.slots, k.Len())
 	a.keys.Find(k, a.slots)
+	chunk = chunk[:0]
 	for i, key := range a.slots {
 		if key == state.NoSlot {
 			continue
 		}
 		for s := a.head[key]; s != state.NoSlot; s = a.next[s] {
-			if a.weight.V[s] != 0 {
-				out = append(out, pair{int32(i), s})
+			if a.weight.V[s] == 0 {
+				continue
+			}
+			if chunk = append(chunk, pair{int32(i), s}); len(chunk) == cap(chunk) {
+				if err := use(chunk); err != nil {
+					return err
+				}
+				chunk = chunk[:0]
 			}
 		}
 	}
-	return out
+	if len(chunk) == 0 {
+		return nil
+	}
+	return use(chunk)
 }
 
 // add inserts a batch and returns the slot of each row and the positions of the rows that made one.

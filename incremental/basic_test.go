@@ -3,6 +3,7 @@ package incremental_test
 import (
 	"testing"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/incremental/optest"
 )
 
@@ -76,4 +77,15 @@ func TestDistinctShowsKeysInNormalForm(t *testing.T) {
 	op.Delta("+1 -0.0").Emits("+1 0.0")
 	op.Delta("+1 0.0", "-1 -0.0").Emits()
 	op.Delta("-1 0.0").Emits("-1 0.0").Holds()
+}
+
+func TestWhatCannotBeTakenBackIsRefused(t *testing.T) {
+	for _, q := range []string{"SELECT k, random() FROM t", "SELECT k, now() FROM t", "SELECT k FROM t WHERE random() < 0.5"} {
+		if _, err := optest.Build(t, "CREATE TABLE t (k TEXT)", q); !errs.Is(err, errs.Unsupported) {
+			t.Errorf("%s: got %v, want a refusal", q, err)
+		}
+	}
+	if _, err := optest.Build(t, "CREATE STREAM t (k TEXT)", "SELECT k, random() FROM t"); err != nil {
+		t.Errorf("random() over append-only input is outside the promise, but runs: %v", err)
+	}
 }

@@ -179,6 +179,9 @@ func Build(q *plan.Query, opts Options) (*Graph, error) {
 	if err := plan.Check(root, plan.Incremental); err != nil {
 		return nil, err
 	}
+	if err := checkPurity(root, emit); err != nil {
+		return nil, err
+	}
 	if err := b.addSources(root); err != nil {
 		return nil, err
 	}

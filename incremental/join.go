@@ -131,8 +131,14 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 	keys := own.keysOf(&in)
 	var partners []int64 // of each row of the batch, where a condition beyond the keys decides
 	if j.emitsPairs() || j.on != nil {
-		var err error
-		if partners, err = j.pair(ctx, port, &in, other.find(keys, j.pairs[:0])); err != nil {
+		if j.on != nil {
+			partners = make([]int64, in.N)
+		}
+		if j.pairs == nil {
+			j.pairs = make([]pair, 0, pairChunk)
+		}
+		err := other.find(keys, j.pairs, func(some []pair) error { return j.pair(ctx, port, &in, some, partners) })
+		if err != nil {
 			return err
 		}
 	}
@@ -183,48 +189,38 @@ func (j *join) anyNull(own *arrangement, in *Batch, row int) bool {
 // pairChunk bounds how many pairs are materialized at once.
 const pairChunk = 16 << 10
 
-// pair judges and emits the pairs of a batch with the other side, and counts partners.
-func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair) (partners []int64, err error) {
-	j.pairs = pairs[:0]
-	if j.on != nil {
-		partners = make([]int64, in.N)
-	}
+// pair judges and emits pairs of a batch with the other side, and counts partners.
+func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair, partners []int64) error {
 	other := j.side[1-port]
-	for len(pairs) > 0 {
-		some := pairs[:min(pairChunk, len(pairs))]
-		pairs = pairs[len(some):]
-		cols, err := j.columns(port, in, some)
+	cols, err := j.columns(port, in, pairs)
+	if err != nil {
+		return err
+	}
+	if j.on != nil {
+		sel, all, err := j.on.EvalFilter(ctx.Env, cols, len(pairs))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if j.on != nil {
-			sel, all, err := j.on.EvalFilter(ctx.Env, cols, len(some))
-			if err != nil {
-				return nil, err
-			}
-			if !all {
-				some = pickRows(some, sel)
-				if j.emitsPairs() {
-					cols = kernels.TakeBatch(cols, sel)
-				}
-			}
-			for _, p := range some {
-				partners[p.row] += other.weight.V[p.slot]
-			}
-			if j.kept[1-port] {
-				for _, p := range some {
-					other.matches.V[p.slot] += in.weight(int(p.row))
-					other.touched = append(other.touched, p.slot)
-				}
+		if !all {
+			pairs = pickRows(pairs, sel)
+			if j.emitsPairs() {
+				cols = kernels.TakeBatch(cols, sel)
 			}
 		}
-		if j.emitsPairs() {
-			if err := ctx.Emit(cols, len(some), j.weights(in, other, some)); err != nil {
-				return nil, err
+		for _, p := range pairs {
+			partners[p.row] += other.weight.V[p.slot]
+		}
+		if j.kept[1-port] {
+			for _, p := range pairs {
+				other.matches.V[p.slot] += in.weight(int(p.row))
+				other.touched = append(other.touched, p.slot)
 			}
 		}
 	}
-	return partners, nil
+	if !j.emitsPairs() {
+		return nil
+	}
+	return ctx.Emit(cols, len(pairs), j.weights(in, other, pairs))
 }
 
 // columns makes the joined rows, left columns first.

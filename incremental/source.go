@@ -162,7 +162,7 @@ func (s *source) push(env *fn.Env, p Push, out *Output) error {
 		}
 	}
 	if p.End {
-		sp.Ended = true
+		s.split(p.Split).Ended = true
 		s.ended = s.ended || p.Split == "" // a source without splits has the one
 	}
 	return nil
@@ -255,7 +255,8 @@ func (s *source) judge(env *fn.Env, sp *splitState, d flow.Delta, out *Output) (
 		}
 	}
 	sp.Watermark = own
-	if len(late) == 0 || s.updating { // a watermark closes windows of an updating stream and never drops its rows
+	// A watermark closes windows of an updating stream; it drops rows only where the stream declares how late they may be.
+	if len(late) == 0 || s.updating && s.src.Watermark.LatenessUS == 0 {
 		return d, nil
 	}
 	s.late += int64(len(late))
