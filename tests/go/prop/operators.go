@@ -1,0 +1,168 @@
+package prop
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// operator is a kind of query to draw cases for.
+type operator struct {
+	name      string
+	relations []string
+	queries   []string
+	// duck translates the query for DuckDB; nil: as it stands.
+	duck func(q string) string
+	// noDuck says why DuckDB is no judge.
+	noDuck string
+	// calm keeps to domains where a computation in doubles is well-conditioned.
+	calm bool
+	// appendOnly streams only: rows behind the watermark are late.
+	appendOnly bool
+}
+
+const (
+	streamT = "stream t (k TEXT, v BIGINT, x DOUBLE, b BOOLEAN, ts TIMESTAMP)"
+	streamU = "stream u (k TEXT, v BIGINT, x DOUBLE, b BOOLEAN, ts TIMESTAMP)"
+	tableU  = "table u (k TEXT, v BIGINT, x DOUBLE, b BOOLEAN, ts TIMESTAMP)"
+	markedT = "stream t (k TEXT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2 seconds')"
+	markedU = "stream u (k TEXT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 second')"
+	streamN = "stream t (k TEXT, i INTEGER, s SMALLINT, n DECIMAL(8,2), d DATE)"
+)
+
+var one, two = []string{streamT}, []string{streamT, streamU}
+
+// conditions and keys fill the holes of joins.
+var (
+	equi = []string{"t.k = u.k", "t.v = u.v", "t.x = u.x", "t.k = u.k AND t.v = u.v", "t.k IS NOT DISTINCT FROM u.k", "t.b = u.b AND t.k = u.k"}
+	rest = []string{"", " AND t.v < u.v", " AND t.x <> u.x", " AND (t.v IS NULL OR u.b)", " AND t.ts <= u.ts", " AND u.v > 0"}
+)
+
+// crossed joins every string with every other.
+func crossed(format string, parts ...[]string) []string {
+	out := []string{format}
+	for i, part := range parts {
+		var next []string
+		for _, f := range out {
+			for _, p := range part {
+				next = append(next, replaceHole(f, i, p))
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+func replaceHole(format string, i int, with string) string {
+	hole := fmt.Sprintf("{%d}", i)
+	for at := 0; at+len(hole) <= len(format); at++ {
+		if format[at:at+len(hole)] == hole {
+			return format[:at] + with + replaceHole(format[at+len(hole):], i, with)
+		}
+	}
+	return format
+}
+
+var operators = []operator{
+	{name: "filter", relations: one, queries: []string{
+		"SELECT * FROM t WHERE v > 0", "SELECT * FROM t WHERE NOT (x >= 0)", "SELECT * FROM t WHERE b", "SELECT * FROM t WHERE b IS NOT TRUE",
+		"SELECT * FROM t WHERE k = 'a' OR v IS NULL", "SELECT * FROM t WHERE k IN ('a', '', NULL)", "SELECT * FROM t WHERE x = x AND v BETWEEN -1 AND 1",
+		"SELECT * FROM t WHERE k NOT IN ('a', 'b') AND NOT b", "SELECT * FROM t WHERE (v > 0) IS NULL", "SELECT k FROM t WHERE k LIKE '%a%' OR ts IS NULL",
+	}},
+	{name: "project", relations: one, queries: []string{
+		"SELECT k || '!', -x, NOT b FROM t", "SELECT k FROM t", "SELECT CASE WHEN b THEN k WHEN v > 0 THEN 'pos' END, coalesce(v, 0) FROM t",
+		"SELECT x * 2 + 1, v % 3, v IS NULL FROM t", "SELECT nullif(k, 'a'), upper(k), length(k) FROM t", "SELECT x > 0, x = 'NaN'::DOUBLE, v // 2 FROM t", "SELECT 1 AS one FROM t",
+	}},
+	{name: "project-narrow", relations: []string{streamN}, queries: []string{
+		"SELECT n + 1, n * 2, round(n, 1) FROM t", "SELECT i::BIGINT + s, -s::INTEGER FROM t", "SELECT d + 1, year(d), k FROM t", "SELECT sum(n), sum(i), avg(s), min(d), max(n) FROM t",
+		"SELECT k, sum(n), avg(n), min(s) FROM t GROUP BY k", "SELECT d, count(*), max(i) FROM t GROUP BY d", "SELECT n, count(*) FROM t GROUP BY n",
+	}},
+	{name: "union", relations: two, queries: []string{
+		"SELECT * FROM t UNION ALL SELECT * FROM u", "SELECT k, v FROM t UNION ALL SELECT k, v + 1 FROM u WHERE v < 100", "SELECT v FROM t UNION ALL SELECT x FROM u",
+		"SELECT k FROM t UNION ALL SELECT k FROM t", "SELECT k, count(*) FROM (SELECT k FROM t UNION ALL SELECT k FROM u) GROUP BY k",
+	}},
+	{name: "count", relations: one, queries: grouped("count(*), count(v), count(x)")},
+	{name: "sum-integer", relations: one, queries: grouped("sum(v), avg(v)")},
+	{name: "sum-double", relations: one, queries: grouped("sum(x), avg(x)")},
+	{name: "min-max", relations: one, queries: append(grouped("min(v), max(v), min(x), max(x)"), grouped("min(k), max(ts), max(b)")...)},
+	{name: "bool", relations: one, queries: grouped("bool_and(b), bool_or(b)")},
+	{name: "variance", relations: one, calm: true, queries: append(grouped("var_samp(x), var_pop(x)"), grouped("stddev_samp(v), stddev_pop(v)")...)},
+	{name: "having", relations: one, queries: []string{
+		"SELECT k, sum(v) FROM t GROUP BY k HAVING count(*) > 1", "SELECT k FROM t GROUP BY k HAVING min(x) < 1 OR bool_or(b)", "SELECT count(*) FROM t HAVING sum(v) IS NOT NULL",
+	}},
+	{name: "distinct", relations: one, queries: []string{"SELECT DISTINCT * FROM t", "SELECT DISTINCT k FROM t", "SELECT DISTINCT x, b FROM t", "SELECT DISTINCT v > 0 FROM t", "SELECT count(*) FROM (SELECT DISTINCT k, v FROM t)"}},
+	{name: "count-distinct", relations: one, queries: append(
+		grouped("count(DISTINCT v), count(DISTINCT x), sum(DISTINCT v)"), grouped("count(DISTINCT v) FILTER (WHERE b), count(*) FILTER (WHERE b IS NULL), sum(v) FILTER (WHERE x > 0)")...)},
+	{name: "inner-join", relations: two, queries: crossed("SELECT t.k, t.v, u.v, u.x FROM t JOIN u ON {0}{1}", equi, rest)},
+	{name: "left-join", relations: two, queries: append(crossed("SELECT t.k, t.v, u.v, u.b FROM t LEFT JOIN u ON {0}{1}", equi, rest), "SELECT t.k FROM t LEFT JOIN u ON t.v = u.v WHERE u.v IS NULL")},
+	{name: "right-join", relations: two, queries: crossed("SELECT t.v, u.k, u.v FROM t RIGHT JOIN u ON {0}{1}", equi, rest)},
+	{name: "full-join", relations: two, queries: crossed("SELECT t.k, t.v, u.k, u.v FROM t FULL JOIN u ON {0}{1}", equi, rest)},
+	{name: "cross-join", relations: two, queries: []string{"SELECT t.k, u.v FROM t, u", "SELECT t.v, u.v FROM t JOIN u ON t.v < u.v", "SELECT t.v, u.v FROM t LEFT JOIN u ON t.v < u.v OR u.b", "SELECT count(*), sum(t.v) FROM t, u WHERE t.x <= u.x"}},
+	{name: "self-join", relations: one, queries: []string{"SELECT a.v, b.v FROM t a JOIN t b ON a.k = b.k", "SELECT a.v, b.x FROM t a LEFT JOIN t b ON a.v = b.v AND a.x < b.x", "SELECT a.k, s.n FROM t a JOIN (SELECT k, count(*) AS n FROM t GROUP BY k) s ON a.k = s.k"}},
+	{name: "table-join", relations: []string{streamT, tableU}, queries: crossed("SELECT t.v, u.v FROM t {1} JOIN u ON {0}", equi, []string{"INNER", "LEFT", "FULL"})},
+	{name: "semi", relations: two, queries: []string{
+		"SELECT k, v FROM t WHERE v IN (SELECT v FROM u)", "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.v > t.v)",
+		"SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.b)", "SELECT v FROM t WHERE (k, v) IN (SELECT k, v FROM u)",
+	}},
+	{name: "anti", relations: two, queries: []string{
+		"SELECT k, v FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", "SELECT v FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.v = t.v AND u.x <> t.x)", "SELECT v FROM t WHERE NOT EXISTS (SELECT 1 FROM u)",
+	}},
+	{name: "not-in", relations: two, queries: []string{
+		"SELECT k, v FROM t WHERE v NOT IN (SELECT v FROM u)", "SELECT k FROM t WHERE k NOT IN (SELECT k FROM u WHERE b)", "SELECT v FROM t WHERE v NOT IN (SELECT v FROM u WHERE u.k = t.k)",
+		"SELECT x FROM t WHERE x NOT IN (SELECT x FROM u)",
+	}},
+	{name: "mark", relations: two, queries: []string{"SELECT v, v IN (SELECT v FROM u) FROM t", "SELECT k, v NOT IN (SELECT v FROM u WHERE u.k = t.k) FROM t", "SELECT v FROM t WHERE b OR v IN (SELECT v FROM u)"}},
+	{name: "interval-join", relations: []string{markedT, markedU}, queries: []string{
+		"SELECT t.v, u.v FROM t JOIN u ON t.k = u.k AND u.ts BETWEEN t.ts AND t.ts + INTERVAL '3 seconds' EMIT IMMEDIATE",
+		"SELECT t.v, t.ts, u.ts FROM t JOIN u ON t.k = u.k AND u.ts >= t.ts - INTERVAL '2 seconds' AND u.ts <= t.ts + INTERVAL '2 seconds' EMIT IMMEDIATE",
+		"SELECT t.v, u.v FROM t LEFT JOIN u ON t.k = u.k AND u.ts BETWEEN t.ts - INTERVAL '1 second' AND t.ts + INTERVAL '1 second' EMIT IMMEDIATE",
+		"SELECT t.v, u.v FROM t JOIN u ON u.ts > t.ts - INTERVAL '2 seconds' AND u.ts < t.ts EMIT IMMEDIATE",
+		"SELECT k, v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.ts BETWEEN t.ts AND t.ts + INTERVAL '2 seconds') EMIT IMMEDIATE",
+	}, appendOnly: true, duck: withoutEmit},
+	{name: "tumble", relations: []string{markedT}, appendOnly: true, queries: windows("TUMBLE", "INTERVAL '5 seconds'"), duck: tumbleDuck},
+	{name: "tumble-updating", relations: one, queries: []string{
+		"SELECT k, TUMBLE_START(ts, INTERVAL '10 seconds') AS s, count(*), sum(v), max(x) FROM t GROUP BY k, TUMBLE(ts, INTERVAL '10 seconds') EMIT IMMEDIATE",
+		"SELECT TUMBLE_END(ts, INTERVAL '7 seconds') AS e, count(DISTINCT k), min(v) FROM t GROUP BY TUMBLE(ts, INTERVAL '7 seconds') EMIT IMMEDIATE",
+	}, noDuck: "rows without event time; judged by tumble"},
+	{name: "hop", relations: []string{markedT}, appendOnly: true, queries: append(windows("HOP", "INTERVAL '2 seconds', INTERVAL '6 seconds'"), windows("HOP", "INTERVAL '4 seconds', INTERVAL '6 seconds'")...), noDuck: "no such function; judged by batch"},
+	{name: "hop-updating", relations: one, queries: []string{"SELECT k, HOP_START(ts, INTERVAL '5 seconds', INTERVAL '10 seconds') AS s, count(*), sum(v) FROM t GROUP BY k, HOP(ts, INTERVAL '5 seconds', INTERVAL '10 seconds') EMIT IMMEDIATE"}, noDuck: "no such function; judged by batch"},
+	{name: "top-n", relations: one, queries: crossed("SELECT {1} FROM t ORDER BY {0} {2}", []string{"v", "v DESC", "x", "x DESC NULLS FIRST", "k, v DESC", "ts NULLS FIRST"}, []string{"*", "k, v, x"}, []string{"LIMIT 1", "LIMIT 3", "LIMIT 2 OFFSET 1", "LIMIT 5 OFFSET 2"}), noDuck: "leaves the order of ties open"},
+	{name: "top-n-total", relations: one, queries: []string{"SELECT k, v, b FROM t ORDER BY k, v, b LIMIT 3", "SELECT k, v, b FROM t ORDER BY v DESC, k DESC, b LIMIT 2 OFFSET 1", "SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s, k LIMIT 2"}},
+	{name: "group-top-n", relations: one, queries: []string{
+		"SELECT k, v, rn FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM t) WHERE rn <= 2", "SELECT k, v FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS rn FROM t) WHERE rn = 1",
+		"SELECT k, v FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST) <= 2", "SELECT v, rn FROM (SELECT v, row_number() OVER (ORDER BY v) AS rn FROM t) WHERE rn <= 3",
+	}},
+	{name: "distinct-on", relations: one, queries: []string{"SELECT DISTINCT ON (k) k, v, x FROM t ORDER BY k, v DESC", "SELECT DISTINCT ON (b) b, ts FROM t ORDER BY b, ts"}, noDuck: "leaves the order of ties open"},
+	{name: "scalar-subquery", relations: two, queries: []string{
+		"SELECT k, v FROM t WHERE v > (SELECT avg(v) FROM u)", "SELECT k, (SELECT max(v) FROM u) FROM t", "SELECT k, v, (SELECT count(*) FROM u WHERE u.k = t.k) FROM t", "SELECT k, (SELECT sum(v) FROM u WHERE u.k = t.k AND u.b) FROM t",
+		"SELECT v FROM t WHERE v = (SELECT min(v) FROM u WHERE u.k = t.k)", "SELECT k FROM t GROUP BY k HAVING count(*) > (SELECT count(*) FROM u)",
+	}},
+	{name: "set-op", relations: two, queries: crossed("SELECT {1} FROM t {0} SELECT {1} FROM u", []string{"UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"}, []string{"k", "k, v", "x, b"})},
+	{name: "two-levels", relations: one, queries: []string{
+		"SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM t GROUP BY k) GROUP BY n", "SELECT max(s), min(s) FROM (SELECT k, sum(v) AS s FROM t GROUP BY k)",
+		"SELECT k, m, n FROM (SELECT k, max(v) AS m, count(*) AS n FROM t GROUP BY k) ORDER BY n DESC, k LIMIT 2", "SELECT DISTINCT n FROM (SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k)",
+	}},
+}
+
+// grouped asks for aggregates by different keys.
+func grouped(aggs string) []string {
+	return []string{
+		"SELECT " + aggs + " FROM t", "SELECT k, " + aggs + " FROM t GROUP BY k", "SELECT x, " + aggs + " FROM t GROUP BY x", "SELECT k, b, " + aggs + " FROM t GROUP BY k, b",
+		"SELECT v > 0 AS p, " + aggs + " FROM t GROUP BY v > 0", "SELECT ts, " + aggs + " FROM t GROUP BY ts",
+	}
+}
+
+func windows(fn, args string) []string {
+	var out []string
+	for _, emit := range []string{"ON WATERMARK", "IMMEDIATE"} {
+		w := fn + "(ts, " + args + ")"
+		start, end := fn+"_START(ts, "+args+") AS s", fn+"_END(ts, "+args+") AS e"
+		out = append(out,
+			"SELECT k, "+start+", "+end+", count(*), sum(v) FROM t GROUP BY k, "+w+" EMIT "+emit,
+			"SELECT "+end+", min(v), max(v), count(DISTINCT k) FROM t GROUP BY "+w+" EMIT "+emit,
+			"SELECT "+start+", k, avg(v) FROM t WHERE v > 0 GROUP BY k, "+w+" HAVING count(*) > 1 EMIT "+emit,
+		)
+	}
+	return out
+}
+
+func pick[T any](r *rand.Rand, s []T) T { return s[r.IntN(len(s))] }
