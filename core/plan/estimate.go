@@ -323,6 +323,8 @@ func (e *Estimate) shareCall(c *expr.Call) float64 {
 	switch c.Fn.Name {
 	case "~~", "~~*", "~~~", "like", "ilike", "like_escape", "ilike_escape", "glob", "contains", "starts_with", "suffix", "regexp_matches":
 		return shareLike
+	case "not like", "not ilike":
+		return 1 - shareLike
 	}
 	return shareUnknown
 }
