@@ -107,25 +107,20 @@ func declare(t testing.TB, decls ...string) catalog {
 	return c
 }
 
-func bound(t testing.TB, c catalog, text string) *plan.Query {
+func parsed(t testing.TB, text string) *sql.Query {
 	t.Helper()
 	st, err := sql.ParseOne(text)
 	if err != nil {
 		t.Fatalf("%s\n%v", text, err)
 	}
-	q, err := bind.New(c, bind.Options{SQL: text}).Query(st.(*sql.Query))
+	return st.(*sql.Query)
+}
+
+func bound(t testing.TB, c catalog, text string) *plan.Query {
+	t.Helper()
+	q, err := bind.New(c, bind.Options{SQL: text}).Query(parsed(t, text))
 	if err != nil {
 		t.Fatalf("%s\n%v", text, err)
 	}
 	return q
-}
-
-func optimized(t testing.TB, c catalog, text string, mode Mode) *plan.Query {
-	t.Helper()
-	q := bound(t, c, text)
-	out, _, err := Optimize(q, mode, Options{})
-	if err != nil {
-		t.Fatalf("%s\n%v\n%s", text, err, plan.Format(q.Root))
-	}
-	return out
 }
