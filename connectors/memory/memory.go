@@ -240,6 +240,13 @@ func (s *Stream) Changed() <-chan struct{} {
 	return s.news
 }
 
+// Ended reports whether nothing more will be pushed; what is queued can still be read.
+func (s *Stream) Ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // Splits are the splits that were pushed into, and the default one.
 func (s *Stream) Splits(context.Context) ([]flow.Split, error) {
 	s.mu.Lock()

@@ -167,7 +167,10 @@ type group struct {
 
 func (g *group) open(ctx context.Context, req files.ReadRequest) error {
 	p := g.file
-	rdr, err := pqfile.NewParquetReader(io.NewSectionReader(g.src, 0, p.ref.Info.Size), pqfile.WithMetadata(p.meta))
+	// Pages are read one by one: a buffer for a whole column chunk would be cleared, filled and thrown away.
+	props := pq.NewReaderProperties(memory.DefaultAllocator)
+	props.BufferedStreamEnabled = true
+	rdr, err := pqfile.NewParquetReader(io.NewSectionReader(g.src, 0, p.ref.Info.Size), pqfile.WithMetadata(p.meta), pqfile.WithReadProps(props))
 	if err != nil {
 		return err
 	}

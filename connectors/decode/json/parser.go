@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -68,7 +69,11 @@ func (p *parser) str() ([]byte, error) {
 		x := binary.LittleEndian.Uint64(data[i:])
 		quote, back := x^(ones*'"'), x^(ones*'\\')
 		special := ((quote - ones) &^ quote) | ((back - ones) &^ back) | ((x - ones*0x20) &^ x)
-		if special&highs != 0 {
+		if special &= highs; special != 0 {
+			// The lowest mark is exact; those above it may come from its borrow.
+			n := bits.TrailingZeros64(special)
+			high |= x & (1<<n - 1) &^ (0xff << (n &^ 7))
+			i += n / 8
 			break
 		}
 		high |= x
