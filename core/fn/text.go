@@ -3,6 +3,7 @@ package fn
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,8 +61,8 @@ var textFunctions = []*Scalar{
 			return Resolved{Args: same(str, len(args)), Returns: str, Kernel: concatWS}, nil
 		}}},
 		Examples: []Example{ex("concat_ws(',', 'a', NULL, 'b')", "a,b")}},
-	textFn("lower", "Lower-case a text.", lower, ex("lower('ABC')", "abc")).alias("lcase"),
-	textFn("upper", "Upper-case a text.", upper, ex("upper('abc')", "ABC"), ex("upper(NULL)", "NULL")).alias("ucase"),
+	{Name: "lower", Category: Text, Summary: "Lower-case a text.", Aliases: []string{"lcase"}, Overloads: []Overload{strict(Types{str}, str, changeCase(lower, kernels.LowerASCII))}, Examples: []Example{ex("lower('ABC')", "abc")}},
+	{Name: "upper", Category: Text, Summary: "Upper-case a text.", Aliases: []string{"ucase"}, Overloads: []Overload{strict(Types{str}, str, changeCase(upper, kernels.UpperASCII))}, Examples: []Example{ex("upper('abc')", "ABC"), ex("upper(NULL)", "NULL")}},
 	textFn("initcap", "Upper-case the first letter of each word, lower-case the others.", initcap, ex("initcap('hello wORLD')", "Hello World")).differs("DuckDB has no such function; this is PostgreSQL's."),
 	textFn("reverse", "The characters in reverse order.", reverse, ex("reverse('abc')", "cba")),
 	{Name: "length", Category: Text, Summary: "The number of characters of a text, or of elements of a list.", Aliases: []string{"len", "char_length", "character_length", "array_length"},
@@ -298,6 +299,25 @@ func aware(c *Call, f func(dst []byte, i int, at func(a int) ([]byte, bool)) ([]
 	return kernels.NewBytes(c.Ret.Arrow(), offs, data, ok), nil
 }
 
+// changeCase works on the bytes of the whole column at once while they are ASCII, and text by text otherwise.
+func changeCase(one func(dst, s []byte) []byte, ascii func([]byte)) Kernel {
+	return func(c *Call) (arrow.Array, error) {
+		s := textCol(c, 0)
+		if n := len(s.offs) - 1; n == c.N {
+			if all := s.data[s.offs[0]:s.offs[n]]; kernels.ASCII(all) {
+				data := slices.Clone(all)
+				ascii(data)
+				offs := make([]int32, n+1)
+				for i, o := range s.offs {
+					offs[i] = o - s.offs[0]
+				}
+				return kernels.NewBytes(c.Ret.Arrow(), offs, data, nil), nil
+			}
+		}
+		return texts(c, func(dst []byte, i int) []byte { return one(dst, s.at(i)) })
+	}
+}
+
 func lower(dst, s []byte) []byte {
 	if !kernels.ASCII(s) {
 		for _, r := range string(s) {
@@ -305,12 +325,9 @@ func lower(dst, s []byte) []byte {
 		}
 		return dst
 	}
-	for _, c := range s {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		dst = append(dst, c)
-	}
+	at := len(dst)
+	dst = append(dst, s...)
+	kernels.LowerASCII(dst[at:])
 	return dst
 }
 
@@ -324,12 +341,9 @@ func upper(dst, s []byte) []byte {
 		}
 		return dst
 	}
-	for _, c := range s {
-		if c >= 'a' && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		dst = append(dst, c)
-	}
+	at := len(dst)
+	dst = append(dst, s...)
+	kernels.UpperASCII(dst[at:])
 	return dst
 }
 

@@ -125,47 +125,47 @@ func EqFloat[T Float](out []byte, a, b []T, n int) {
 		a = a[:n]
 		for ; i+8 <= n; i += 8 {
 			x := a[i : i+8 : i+8]
-			out[i>>3] = bit((x[0] == c || x[0] != x[0] && c != c)) |
-				bit((x[1] == c || x[1] != x[1] && c != c))<<1 |
-				bit((x[2] == c || x[2] != x[2] && c != c))<<2 |
-				bit((x[3] == c || x[3] != x[3] && c != c))<<3 |
-				bit((x[4] == c || x[4] != x[4] && c != c))<<4 |
-				bit((x[5] == c || x[5] != x[5] && c != c))<<5 |
-				bit((x[6] == c || x[6] != x[6] && c != c))<<6 |
-				bit((x[7] == c || x[7] != x[7] && c != c))<<7
+			out[i>>3] = eqFloat(x[0], c) |
+				eqFloat(x[1], c)<<1 |
+				eqFloat(x[2], c)<<2 |
+				eqFloat(x[3], c)<<3 |
+				eqFloat(x[4], c)<<4 |
+				eqFloat(x[5], c)<<5 |
+				eqFloat(x[6], c)<<6 |
+				eqFloat(x[7], c)<<7
 		}
 	case len(a) == 1:
 		c := a[0]
 		b = b[:n]
 		for ; i+8 <= n; i += 8 {
 			y := b[i : i+8 : i+8]
-			out[i>>3] = bit((c == y[0] || c != c && y[0] != y[0])) |
-				bit((c == y[1] || c != c && y[1] != y[1]))<<1 |
-				bit((c == y[2] || c != c && y[2] != y[2]))<<2 |
-				bit((c == y[3] || c != c && y[3] != y[3]))<<3 |
-				bit((c == y[4] || c != c && y[4] != y[4]))<<4 |
-				bit((c == y[5] || c != c && y[5] != y[5]))<<5 |
-				bit((c == y[6] || c != c && y[6] != y[6]))<<6 |
-				bit((c == y[7] || c != c && y[7] != y[7]))<<7
+			out[i>>3] = eqFloat(c, y[0]) |
+				eqFloat(c, y[1])<<1 |
+				eqFloat(c, y[2])<<2 |
+				eqFloat(c, y[3])<<3 |
+				eqFloat(c, y[4])<<4 |
+				eqFloat(c, y[5])<<5 |
+				eqFloat(c, y[6])<<6 |
+				eqFloat(c, y[7])<<7
 		}
 	default:
 		a, b = a[:n], b[:n]
 		for ; i+8 <= n; i += 8 {
 			x, y := a[i:i+8:i+8], b[i:i+8:i+8]
-			out[i>>3] = bit((x[0] == y[0] || x[0] != x[0] && y[0] != y[0])) |
-				bit((x[1] == y[1] || x[1] != x[1] && y[1] != y[1]))<<1 |
-				bit((x[2] == y[2] || x[2] != x[2] && y[2] != y[2]))<<2 |
-				bit((x[3] == y[3] || x[3] != x[3] && y[3] != y[3]))<<3 |
-				bit((x[4] == y[4] || x[4] != x[4] && y[4] != y[4]))<<4 |
-				bit((x[5] == y[5] || x[5] != x[5] && y[5] != y[5]))<<5 |
-				bit((x[6] == y[6] || x[6] != x[6] && y[6] != y[6]))<<6 |
-				bit((x[7] == y[7] || x[7] != x[7] && y[7] != y[7]))<<7
+			out[i>>3] = eqFloat(x[0], y[0]) |
+				eqFloat(x[1], y[1])<<1 |
+				eqFloat(x[2], y[2])<<2 |
+				eqFloat(x[3], y[3])<<3 |
+				eqFloat(x[4], y[4])<<4 |
+				eqFloat(x[5], y[5])<<5 |
+				eqFloat(x[6], y[6])<<6 |
+				eqFloat(x[7], y[7])<<7
 		}
 	}
 	am, bm := Mask(a), Mask(b)
 	for ; i < n; i++ {
 		x, y := a[i&am], b[i&bm]
-		out[i>>3] |= bit((x == y || x != x && y != y)) << (i & 7)
+		out[i>>3] |= eqFloat(x, y) << (i & 7)
 	}
 }
 
@@ -178,49 +178,53 @@ func LtFloat[T Float](out []byte, a, b []T, n int) {
 		a = a[:n]
 		for ; i+8 <= n; i += 8 {
 			x := a[i : i+8 : i+8]
-			out[i>>3] = bit((x[0] < c || x[0] == x[0] && c != c)) |
-				bit((x[1] < c || x[1] == x[1] && c != c))<<1 |
-				bit((x[2] < c || x[2] == x[2] && c != c))<<2 |
-				bit((x[3] < c || x[3] == x[3] && c != c))<<3 |
-				bit((x[4] < c || x[4] == x[4] && c != c))<<4 |
-				bit((x[5] < c || x[5] == x[5] && c != c))<<5 |
-				bit((x[6] < c || x[6] == x[6] && c != c))<<6 |
-				bit((x[7] < c || x[7] == x[7] && c != c))<<7
+			out[i>>3] = ltFloat(x[0], c) |
+				ltFloat(x[1], c)<<1 |
+				ltFloat(x[2], c)<<2 |
+				ltFloat(x[3], c)<<3 |
+				ltFloat(x[4], c)<<4 |
+				ltFloat(x[5], c)<<5 |
+				ltFloat(x[6], c)<<6 |
+				ltFloat(x[7], c)<<7
 		}
 	case len(a) == 1:
 		c := a[0]
 		b = b[:n]
 		for ; i+8 <= n; i += 8 {
 			y := b[i : i+8 : i+8]
-			out[i>>3] = bit((c < y[0] || c == c && y[0] != y[0])) |
-				bit((c < y[1] || c == c && y[1] != y[1]))<<1 |
-				bit((c < y[2] || c == c && y[2] != y[2]))<<2 |
-				bit((c < y[3] || c == c && y[3] != y[3]))<<3 |
-				bit((c < y[4] || c == c && y[4] != y[4]))<<4 |
-				bit((c < y[5] || c == c && y[5] != y[5]))<<5 |
-				bit((c < y[6] || c == c && y[6] != y[6]))<<6 |
-				bit((c < y[7] || c == c && y[7] != y[7]))<<7
+			out[i>>3] = ltFloat(c, y[0]) |
+				ltFloat(c, y[1])<<1 |
+				ltFloat(c, y[2])<<2 |
+				ltFloat(c, y[3])<<3 |
+				ltFloat(c, y[4])<<4 |
+				ltFloat(c, y[5])<<5 |
+				ltFloat(c, y[6])<<6 |
+				ltFloat(c, y[7])<<7
 		}
 	default:
 		a, b = a[:n], b[:n]
 		for ; i+8 <= n; i += 8 {
 			x, y := a[i:i+8:i+8], b[i:i+8:i+8]
-			out[i>>3] = bit((x[0] < y[0] || x[0] == x[0] && y[0] != y[0])) |
-				bit((x[1] < y[1] || x[1] == x[1] && y[1] != y[1]))<<1 |
-				bit((x[2] < y[2] || x[2] == x[2] && y[2] != y[2]))<<2 |
-				bit((x[3] < y[3] || x[3] == x[3] && y[3] != y[3]))<<3 |
-				bit((x[4] < y[4] || x[4] == x[4] && y[4] != y[4]))<<4 |
-				bit((x[5] < y[5] || x[5] == x[5] && y[5] != y[5]))<<5 |
-				bit((x[6] < y[6] || x[6] == x[6] && y[6] != y[6]))<<6 |
-				bit((x[7] < y[7] || x[7] == x[7] && y[7] != y[7]))<<7
+			out[i>>3] = ltFloat(x[0], y[0]) |
+				ltFloat(x[1], y[1])<<1 |
+				ltFloat(x[2], y[2])<<2 |
+				ltFloat(x[3], y[3])<<3 |
+				ltFloat(x[4], y[4])<<4 |
+				ltFloat(x[5], y[5])<<5 |
+				ltFloat(x[6], y[6])<<6 |
+				ltFloat(x[7], y[7])<<7
 		}
 	}
 	am, bm := Mask(a), Mask(b)
 	for ; i < n; i++ {
 		x, y := a[i&am], b[i&bm]
-		out[i>>3] |= bit((x < y || x == x && y != y)) << (i & 7)
+		out[i>>3] |= ltFloat(x, y) << (i & 7)
 	}
 }
+
+// eqFloat and ltFloat do not branch: a comparison is one instruction, a mispredicted branch costs twenty.
+func eqFloat[T Float](x, y T) byte { return bit(x == y) | bit(x != x)&bit(y != y) }
+func ltFloat[T Float](x, y T) byte { return bit(x < y) | bit(x == x)&bit(y != y) }
 
 // Invert inverts bits in place.
 func Invert(b []byte, n int) {

@@ -21,6 +21,20 @@ func ASCII(b []byte) bool {
 	return true
 }
 
+// LowerASCII lower-cases ASCII in place.
+func LowerASCII(b []byte) {
+	for i, c := range b {
+		b[i] = c + bit(c-'A' < 26)<<5
+	}
+}
+
+// UpperASCII upper-cases ASCII in place.
+func UpperASCII(b []byte) {
+	for i, c := range b {
+		b[i] = c - bit(c-'a' < 26)<<5
+	}
+}
+
 // Chars counts the characters (code points) of UTF-8.
 func Chars(b []byte) int {
 	n := 0
@@ -60,6 +74,9 @@ func Substring(b []byte, start, length int64) []byte {
 	}
 	if end <= begin {
 		return nil
+	}
+	if end <= int64(len(b)) && ASCII(b[:end]) {
+		return b[begin:end]
 	}
 	from := SkipChars(b, int(begin))
 	if end-begin >= int64(len(b)) {
@@ -184,6 +201,15 @@ func Like(out []byte, t Texts, p *Pattern, n int) {
 		return
 	}
 	m := t.Mask()
+	if !p.hasGeneral && !p.single && len(p.parts) == 2 && len(p.parts[1]) == 0 {
+		head := p.parts[0]
+		for i := range n {
+			if s := t.At(i & m); len(s) >= len(head) && string(s[:len(head)]) == string(head) {
+				SetBit(out, i)
+			}
+		}
+		return
+	}
 	for i := range n {
 		if p.Match(t.At(i & m)) {
 			SetBit(out, i)

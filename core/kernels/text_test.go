@@ -1,0 +1,90 @@
+package kernels
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// likeModel is LIKE by its definition, without regard to time.
+func likeModel(p, s string) bool {
+	if p == "" {
+		return s == ""
+	}
+	switch p[0] {
+	case '%':
+		for i := 0; i <= len(s); i++ {
+			if likeModel(p[1:], s[i:]) {
+				return true
+			}
+		}
+		return false
+	case '_':
+		return s != "" && likeModel(p[1:], s[1:])
+	}
+	return s != "" && s[0] == p[0] && likeModel(p[1:], s[1:])
+}
+
+// words lists all words of up to n letters.
+func words(letters string, n int) []string {
+	out := []string{""}
+	for from := 0; n > 0; n-- {
+		end := len(out)
+		for _, w := range out[from:end] {
+			for _, l := range letters {
+				out = append(out, w+string(l))
+			}
+		}
+		from = end
+	}
+	return out
+}
+
+func TestLikeMatchesItsDefinition(t *testing.T) {
+	texts := words("ab", 5)
+	offs := []int32{0}
+	var data []byte
+	for _, s := range texts {
+		data = append(data, s...)
+		offs = append(offs, int32(len(data)))
+	}
+	for _, p := range words("ab%_", 5) {
+		m, ok := CompileLike(p, 0)
+		if !ok {
+			t.Fatalf("%q does not compile", p)
+		}
+		out := make([]byte, BitBytes(len(texts)))
+		Like(out, Texts{offs, data}, m, len(texts))
+		for i, s := range texts {
+			if want := likeModel(p, s); Bit(out, i) != want || m.Match([]byte(s)) != want {
+				t.Fatalf("%q LIKE %q should be %v", s, p, want)
+			}
+		}
+	}
+}
+
+// A pattern of many wildcards takes no time worth mentioning on a long text.
+func TestLikeIsNotExponential(t *testing.T) {
+	s := []byte(strings.Repeat("ab", 20_000))
+	for _, p := range []string{"%_%_%_%_%_%_%_%_%_%_%_%_%_%_Z", "%a%b%a%b%a%b%a%b%a%b%a%b%Y"} {
+		m, _ := CompileLike(p, 0)
+		if m.Match(s) {
+			t.Errorf("%s matches", p)
+		}
+	}
+}
+
+func TestSubstring(t *testing.T) {
+	for _, c := range []struct {
+		s           string
+		start, size int64
+		want        string
+	}{
+		{"hello", 2, 3, "ell"}, {"hello", -3, 2, "ll"}, {"hello", 0, 2, "h"}, {"hello", 2, math.MaxInt32, "ello"}, {"hello", 2, -1, "h"},
+		{"hello", -10, 7, "he"}, {"hello", 9, 2, ""}, {"héllo", 2, 2, "él"}, {"héllo", -4, 1, "é"}, {"", 1, 1, ""}, {"日本語", 2, 5, "本語"},
+	} {
+		if got := string(Substring([]byte(c.s), c.start, c.size)); got != c.want {
+			t.Errorf("substring(%q, %d, %d) = %q, want %q", c.s, c.start, c.size, got, c.want)
+		}
+	}
+}
