@@ -176,7 +176,7 @@ func (o *coalesceOp) eval(x *frame) (fn.Arg, error) {
 		if err != nil {
 			return v, err
 		}
-		if i == 0 && (v.Const && v.IsValid(0) || !v.Const && v.NullN() == 0) {
+		if i == 0 && (v.Const && !kernels.IsNull(v.Array, 0) || !v.Const && v.NullN() == 0) {
 			return v, nil
 		}
 		hit, rest := splitValid(v, whole, left, x.n)
@@ -201,7 +201,7 @@ func (c *choice) putAll(v fn.Arg, rows []int32) {
 		if v.Const {
 			at = 0
 		}
-		if v.IsValid(int(at)) {
+		if !kernels.IsNull(v.Array, int(at)) {
 			c.which[r], c.at[r] = part, at
 		}
 	}

@@ -229,7 +229,7 @@ func (p *Program) EvalFilterDivert(env *fn.Env, cols []arrow.Array, n int) (sel 
 
 func selected(v fn.Arg, n int) (sel []int32, all bool) {
 	if v.Const {
-		if n == 0 || v.IsValid(0) && kernels.Bit(kernels.BoolBits(v.Array), 0) {
+		if n == 0 || !kernels.IsNull(v.Array, 0) && kernels.Bit(kernels.BoolBits(v.Array), 0) {
 			return nil, true
 		}
 		return []int32{}, false

@@ -13,7 +13,7 @@ import (
 
 func trueBits(v fn.Arg, n int) []byte {
 	if v.Const {
-		if v.IsValid(0) && kernels.Bit(kernels.BoolBits(v.Array), 0) {
+		if !kernels.IsNull(v.Array, 0) && kernels.Bit(kernels.BoolBits(v.Array), 0) {
 			return kernels.Ones(n)
 		}
 		return make([]byte, kernels.BitBytes(n))
@@ -23,7 +23,7 @@ func trueBits(v fn.Arg, n int) []byte {
 
 func falseBits(v fn.Arg, n int) []byte {
 	if v.Const {
-		if v.IsValid(0) && !kernels.Bit(kernels.BoolBits(v.Array), 0) {
+		if !kernels.IsNull(v.Array, 0) && !kernels.Bit(kernels.BoolBits(v.Array), 0) {
 			return kernels.Ones(n)
 		}
 		return make([]byte, kernels.BitBytes(n))

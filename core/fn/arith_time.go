@@ -2,6 +2,7 @@ package fn
 
 import (
 	"math"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -124,7 +125,7 @@ func tsInterval(ts, span int, sign int64) Kernel {
 			if zoned && (v.Months != 0 || v.Days != 0) {
 				local := types.ToLocal(us, c.Env.TimeZone)
 				if local, ok = addInterval(local, monthDayNano{Months: v.Months, Days: v.Days}, sign); ok {
-					us = types.FromLocal(local, c.Env.TimeZone)
+					us = keepOffset(us, local, c.Env.TimeZone)
 					us, ok = addInterval(us, monthDayNano{Nanoseconds: v.Nanoseconds}, sign)
 				}
 			} else {
@@ -136,6 +137,15 @@ func tsInterval(ts, span int, sign int64) Kernel {
 			return us
 		})
 	}
+}
+
+// keepOffset is the instant of a local time that was moved from us: of a time that the clocks show twice, the one with us's offset.
+func keepOffset(us, local int64, zone *time.Location) int64 {
+	off := types.ZoneOffset(zone, us)
+	if at := local - off*1_000_000; types.ZoneOffset(zone, at) == off {
+		return at
+	}
+	return types.FromLocal(local, zone)
 }
 
 func plusMinus(sign int64) string {
@@ -191,6 +201,10 @@ func dateTime(date, clock int) Kernel {
 // tsMinusTS is the exact difference in days and time.
 func tsMinusTS(c *Call) (arrow.Array, error) {
 	a, b := col[int64](c, 0), col[int64](c, 1)
+	zone := c.Env.TimeZone
+	if c.Types[0].Kind != types.TimestampTZ {
+		zone = nil
+	}
 	return fixed(c, func(i int) monthDayNano {
 		x, y := a.at(i), b.at(i)
 		d := x - y
@@ -198,8 +212,27 @@ func tsMinusTS(c *Call) (arrow.Array, error) {
 			c.failf(i, "timestamp difference out of range: %s - %s", show(x, c.Types[0]), show(y, c.Types[1]))
 			return monthDayNano{}
 		}
+		if zone != nil {
+			return zonedDifference(x, y, zone)
+		}
 		return monthDayNano{Days: int32(d / types.DayMicros), Nanoseconds: d % types.DayMicros * 1000}
 	})
+}
+
+// zonedDifference counts days on the clocks of a zone, and what is left as time that passed.
+func zonedDifference(x, y int64, zone *time.Location) monthDayNano {
+	sign := int64(1)
+	if x < y {
+		x, y, sign = y, x, -1
+	}
+	local := types.ToLocal(y, zone)
+	days := (types.ToLocal(x, zone) - local) / types.DayMicros
+	at := keepOffset(y, local+days*types.DayMicros, zone)
+	if at > x {
+		days--
+		at = keepOffset(y, local+days*types.DayMicros, zone)
+	}
+	return monthDayNano{Days: int32(sign * days), Nanoseconds: sign * (x - at) * 1000}
 }
 
 // makeInterval checks the parts of an interval.

@@ -96,7 +96,7 @@ func notDistinct(equal Kernel, negate bool) Kernel {
 func validOf(c *Call, i int) []byte {
 	a := c.Args[i]
 	if a.Const {
-		if a.IsNull(0) {
+		if kernels.IsNull(a.Array, 0) {
 			return make([]byte, kernels.BitBytes(c.N))
 		}
 		return kernels.Ones(c.N)
@@ -271,7 +271,7 @@ func extreme(sign int) Kernel {
 		for i := range which {
 			best := -1
 			for a := range c.Args {
-				if parts[a].IsNull(i) {
+				if kernels.IsNull(parts[a], i) {
 					continue
 				}
 				if best < 0 || less(parts[a], i, parts[best], i)*sign > 0 {

@@ -101,11 +101,13 @@ func dateOf(c *Call, i int, y, m, d int64) int64 {
 
 func timeOf(c *Call, i int, h, m int64, s float64) int64 {
 	us := math.Round(s * 1e6)
-	if h < 0 || h > 23 || m < 0 || m > 59 || !(us >= 0 && us < 60e6) {
-		c.failf(i, "time out of range: %d:%d:%s", h, m, show(s, types.Float64))
-		return 0
+	if h >= 0 && h <= 24 && m >= 0 && m <= 59 && us >= 0 && us <= 60e6 {
+		if t := (h*60+m)*60_000_000 + int64(us); t <= types.DayMicros {
+			return t
+		}
 	}
-	return (h*60+m)*60_000_000 + int64(us)
+	c.failf(i, "time out of range: %d:%d:%s", h, m, show(s, types.Float64))
+	return 0
 }
 
 func fromUnits(per int64) Kernel {
@@ -127,7 +129,7 @@ func toUnits(per int64) []Overload {
 	for _, t := range (Types{types.Date32, types.TsUS, types.TsTZ, types.TimeUS, types.Span}) {
 		out = append(out, fallible(Types{t}, types.Int64, func(c *Call) (arrow.Array, error) {
 			at := instantOf(c, 0, t)
-			return fixed(c, func(i int) int64 { return types.FloorDiv(at(i), per) })
+			return fixed(c, func(i int) int64 { return at(i) / per })
 		}))
 	}
 	return out
@@ -283,25 +285,19 @@ var (
 )
 
 // Bucket is the start of the bucket of a width that holds us, when buckets are counted from origin. A width is months, or days and
-// time, and positive.
+// time, and positive. Months begin on their first day, whatever day the origin is.
 func Bucket(us int64, width types.IntervalValue, origin int64) int64 {
 	if width.Months == 0 {
 		w := int64(width.Days)*types.DayMicros + width.Micros
 		d := us - origin
 		return us - (d - types.FloorDiv(d, w)*w)
 	}
-	od, or := types.SplitMicros(origin)
+	od, _ := types.SplitMicros(origin)
 	oy, om, _ := types.CivilOf(od)
-	d, r := types.SplitMicros(us)
+	d, _ := types.SplitMicros(us)
 	y, m, _ := types.CivilOf(d)
-	n := (y*12 + m) - (oy*12 + om)
 	w := int64(width.Months)
-	k := types.FloorDiv(n, w) * w
-	start := types.AddMonths(od, k)
-	if start > d || start == d && or > r {
-		start = types.AddMonths(od, k-w)
-	}
-	return start*types.DayMicros + or
+	return types.DaysOf(oy, om+types.FloorDiv((y*12+m)-(oy*12+om), w)*w, 1) * types.DayMicros
 }
 
 // checkWidth reports what is wrong with the width of a bucket.

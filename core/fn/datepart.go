@@ -80,7 +80,7 @@ var partList = []*datePart{
 		trunc: func(d int64) int64 { y, m, _ := types.CivilOf(d); return types.DaysOf(y, (m-1)/3*3+1, 1) },
 		count: func(d int64) int64 { y, m, _ := types.CivilOf(d); return y*4 + (m-1)/3 }, step: months(3)},
 	{names: []string{"week", "weeks", "w", "weekofyear"}, about: "The ISO week.", day: func(d int64) int64 { _, w := isoWeek(d); return w },
-		trunc: func(d int64) int64 { return d - isodow(d) + 1 }, count: func(d int64) int64 { return d / 7 }, step: func(n int64) (int64, int64) { return 0, 7 * n }},
+		trunc: func(d int64) int64 { return d - isodow(d) + 1 }, step: func(n int64) (int64, int64) { return 0, 7 * n }},
 	{names: []string{"yearweek"}, about: "The ISO year and week as YYYYWW.", day: func(d int64) int64 { y, w := isoWeek(d); return y*100 + w }, trunc: func(d int64) int64 { return d - isodow(d) + 1 }},
 	{names: []string{"isoyear"}, about: "The year that the ISO week belongs to.", day: isoYear, trunc: func(d int64) int64 { return isoYearStart(isoYear(d)) }, count: isoYear, step: months(12)},
 	{names: []string{"dow", "dayofweek", "weekday"}, about: "The day of the week, 0 for Sunday.", day: func(d int64) int64 { return isodow(d) % 7 }, trunc: func(d int64) int64 { return d }},
@@ -474,13 +474,18 @@ func truncInterval(p *datePart, v monthDayNano) monthDayNano {
 	return monthDayNano{Months: v.Months, Days: v.Days - v.Days%int32(d)}
 }
 
-// diffOverloads is date_diff and, for whole units, date_sub.
+// diffOverloads is date_diff and, for whole units, date_sub. Weeks have no borders: both count seven days.
 func diffOverloads(whole bool) []Overload {
 	var out []Overload
 	for _, t := range partTypes[:4] {
 		out = append(out, fallible(Types{str, t, t}, types.Int64, func(c *Call) (arrow.Array, error) {
-			at := partFinder(c, textCol(c, 0), func(p *datePart) bool { return p.unit > 0 || p.count != nil && t.Kind != types.Time })
+			at := partFinder(c, textCol(c, 0), func(p *datePart) bool { return p.unit > 0 || p.step != nil && t.Kind != types.Time })
 			a, b := microsOf(c, 1, t), microsOf(c, 2, t)
+			zoned := t.Kind == types.TimestampTZ && c.Env.TimeZone != nil
+			var from, to column[int64]
+			if zoned {
+				from, to = col[int64](c, 1), col[int64](c, 2)
+			}
 			return fixedOrNull(c, func(i int) (int64, bool) {
 				x, y := a(i), b(i)
 				if infiniteTS(x) || infiniteTS(y) {
@@ -490,11 +495,17 @@ func diffOverloads(whole bool) []Overload {
 				switch {
 				case p == nil:
 					return 0, true
+				case p.unit > 0 && zoned: // borders stand where the clocks show them, but time passes as it does
+					u, v := from.at(i), to.at(i)
+					if !whole {
+						u, v = u-(x-p.truncate(x)), v-(y-p.truncate(y))
+					}
+					return (v - u) / p.unit, true
 				case p.unit > 0 && whole:
 					return (y - x) / p.unit, true
 				case p.unit > 0:
 					return types.FloorDiv(y, p.unit) - types.FloorDiv(x, p.unit), true
-				case whole:
+				case whole || p.count == nil:
 					return wholeUnits(p, x, y), true
 				}
 				return p.count(types.FloorDiv(y, types.DayMicros)) - p.count(types.FloorDiv(x, types.DayMicros)), true

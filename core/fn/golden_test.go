@@ -87,6 +87,25 @@ func lines(t *testing.T, path string) [][]string {
 	return out
 }
 
+// TestZone is TestDuckDB in a session whose clocks change.
+func TestZone(t *testing.T) {
+	env := *testEnv
+	env.TimeZone, _ = types.LoadZone("America/New_York")
+	const later = "date_trunc('hour', timestamptz '2024-11-03 05:45:00+00')" // DuckDB's start lies after the time itself
+	for _, l := range lines(t, "testdata/duckdb_newyork.tsv") {
+		if l[0] == later {
+			continue
+		}
+		typ, value, err := evaluate(l[0], &env)
+		if err != nil {
+			typ, value = "error", ""
+		}
+		if typ != l[1] || value != l[2] {
+			t.Errorf("%s\n\tours   %s %s %v\n\tDuckDB %s %s", l[0], typ, value, err, l[1], l[2])
+		}
+	}
+}
+
 // TestExamples runs the examples that the reference prints.
 func TestExamples(t *testing.T) {
 	for _, f := range fn.All {

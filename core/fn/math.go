@@ -276,7 +276,7 @@ func roundTo(f func(float64) float64, half bool) []Overload {
 	for _, t := range ints {
 		out = append(out, strict(Types{t}, t, identity))
 	}
-	for _, t := range smallInts {
+	for _, t := range smallInts[:4] { // an unsigned number becomes a BIGINT
 		out = append(out, fallible(Types{t, types.Int32}, t, perInt(t, roundInts[int8](half), roundInts[int16](half), roundInts[int32](half), roundInts[int64](half),
 			roundInts[uint8](half), roundInts[uint16](half), roundInts[uint32](half), roundInts[uint64](half))))
 	}
@@ -320,7 +320,7 @@ func roundFloat(f func(float64) float64, x float64, n int32) float64 {
 		}
 	} else {
 		m := kernels.Pow(10, float64(n))
-		v = f(float64(x*m)) / m
+		v = f(kernels.TimesDown(x, m)) / m
 	}
 	if v-v != 0 { // what is too large has no digits there
 		return x

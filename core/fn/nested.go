@@ -60,11 +60,8 @@ var nested = []*Scalar{
 		slices.Reverse(l)
 		return l
 	}, "list_reverse([1, 2, 3])", "[3, 2, 1]"),
-	listToList("list_sort", "The elements in ascending order, NULLs first.", []string{"array_sort"}, func(l []types.Value, t types.Type) []types.Value {
+	listToList("list_sort", "The elements in ascending order, NULLs last.", []string{"array_sort"}, func(l []types.Value, t types.Type) []types.Value {
 		slices.SortStableFunc(l, func(a, b types.Value) int {
-			if (a == nil) != (b == nil) {
-				return -types.Compare(a, b, t)
-			}
 			return types.Compare(a, b, t)
 		})
 		return l

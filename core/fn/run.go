@@ -12,7 +12,7 @@ import (
 // there is forgotten. Rows that failed are NULL in the result.
 func (c *Call) Run(k Kernel, policy NullPolicy) (arrow.Array, []RowError, error) {
 	strict := policy == NullIfAnyNull
-	if strict && slices.ContainsFunc(c.Args, func(a Arg) bool { return a.Const && a.IsNull(0) }) {
+	if strict && slices.ContainsFunc(c.Args, func(a Arg) bool { return a.Const && kernels.IsNull(a.Array, 0) }) {
 		return kernels.Nulls(c.Ret.Arrow(), c.N), nil, nil
 	}
 	out, err := k(c)

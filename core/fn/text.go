@@ -54,7 +54,7 @@ var textFunctions = []*Scalar{
 		{Args: Types{types.AnyType, types.AnyType}, Resolve: resolveJoin}},
 		Examples: []Example{ex("'a' || 'b'", "ab"), ex("'a' || 1", "a1"), ex("[1, 2] || [3]", "[1, 2, 3]")}},
 	{Name: "concat", Category: Text, Nulls: NullAware, Summary: "Join the texts of all arguments, leaving out NULLs; lists give a list.", Overloads: []Overload{
-		{Args: Types{types.AnyType}, Variadic: true, Resolve: resolveConcat}},
+		{Args: Types{types.AnyType, types.AnyType}, Variadic: true, Resolve: resolveConcat}},
 		Examples: []Example{ex("concat('a', NULL, 1)", "a1")}},
 	{Name: "concat_ws", Category: Text, Nulls: NullAware, Summary: "Join the texts of the arguments that are not NULL with a separator between.", Overloads: []Overload{
 		{Args: Types{str, types.AnyType}, Variadic: true, Resolve: func(args []types.Type, _ []types.Value) (Resolved, error) {

@@ -67,6 +67,16 @@ func (a pairF) sqrt() pairF {
 
 func (a pairF) round() float64 { return a.hi + a.lo }
 
+// TimesDown is x·m, where a product that only rounding makes a whole number and a half is brought back below the half, so
+// that 2.675 (which is a little less) times 100 rounds to 267.
+func TimesDown(x, m float64) float64 {
+	p := prod(x, m)
+	if math.Abs(p.hi-math.Trunc(p.hi)) == 0.5 && p.lo != 0 && (p.lo < 0) == (p.hi > 0) {
+		return math.Trunc(p.hi)
+	}
+	return p.hi
+}
+
 // split cuts a decimal constant into floats that add up to it.
 func split(digits string, n int) []float64 {
 	x, _, err := big.ParseFloat(digits, 10, 400, big.ToNearestEven)

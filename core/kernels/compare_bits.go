@@ -21,6 +21,9 @@ func Valid(arr arrow.Array) []byte {
 	return AlignBits(arr.Data().Buffers()[0].Bytes(), arr.Data().Offset(), arr.Len())
 }
 
+// IsNull reports whether row i is NULL, also in an array of the type NULL, which has no bitmap.
+func IsNull(a arrow.Array, i int) bool { return a.DataType().ID() == arrow.NULL || a.IsNull(i) }
+
 // BoolBits returns the values of a BOOLEAN array as bits from 0; read only.
 func BoolBits(arr arrow.Array) []byte {
 	d := arr.Data()
