@@ -78,7 +78,7 @@ func (f Format) Open(ctx context.Context, ref files.Ref, _ []types.Field) (_ fil
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close()
+	defer func() { _ = src.Close() }()
 	p := &ipcFile{ref: ref}
 	if ref.Info.Size == 0 {
 		return nil, errs.New(errs.Source, "open", "the Arrow IPC file %q is empty", ref.Name()).WithHint("write it again, or leave it out of the path")
@@ -133,7 +133,7 @@ func (p *ipcFile) Read(ctx context.Context, req files.ReadRequest) (_ files.Batc
 	if p.stream {
 		r, err := ipc.NewReader(section(src))
 		if err != nil {
-			src.Close()
+			_ = src.Close()
 			return nil, files.Corrupt(Format{}, p.ref.Name(), err)
 		}
 		b.next = r.Read
@@ -141,7 +141,7 @@ func (p *ipcFile) Read(ctx context.Context, req files.ReadRequest) (_ files.Batc
 	}
 	r, err := ipc.NewFileReader(section(src))
 	if err != nil {
-		src.Close()
+		_ = src.Close()
 		return nil, files.Corrupt(Format{}, p.ref.Name(), err)
 	}
 	at, end := req.Unit*unitBatches, min((req.Unit+1)*unitBatches, p.count)

@@ -104,7 +104,7 @@ func TryScan(r flow.Relation, req flow.ScanRequest) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	morsels := map[int64]arrow.RecordBatch{}
 	for w := range req.Workers { // one after another: what one leaves over, the next must find
 		for {
@@ -193,7 +193,7 @@ func Drain(t testing.TB, s flow.Stream, split flow.Split, from flow.Position, li
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	var out []Stretch
 	for quiet := 0; quiet < max(idle, 1); {
 		rows, err := r.Read(ctx, limit)

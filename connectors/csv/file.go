@@ -41,7 +41,7 @@ func (f Format) sample(ctx context.Context, ref files.Ref) (head []byte, whole b
 	if err != nil {
 		return nil, false, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	head = make([]byte, min(ref.Info.Size, sampleBytes))
 	if _, err := r.ReadAt(head, 0); err != nil && err != io.EOF {
 		return nil, false, errs.New(errs.Source, "read", "cannot read %q: %w", ref.Name(), err)
@@ -155,13 +155,13 @@ func (c *csvFile) Read(ctx context.Context, req files.ReadRequest) (files.Batche
 	}
 	b := &batches{file: c, src: f, d: d, req: req, skipped: c.format.skip}
 	if err := b.skipLines(&src, c.format.skip); err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, err
 	}
 	b.r = dcsv.NewReader(src, c.dialect)
 	if c.header {
 		if _, err := b.r.Next(); err != nil && err != io.EOF {
-			f.Close()
+			_ = f.Close()
 			return nil, b.failed(err)
 		}
 	}

@@ -53,7 +53,7 @@ func (r Ref) Open(ctx context.Context) (objstore.File, error) {
 		return nil, err
 	}
 	if now := f.Info(); now.Size != r.Info.Size || !now.Modified.Equal(r.Info.Modified) {
-		f.Close()
+		_ = f.Close()
 		return nil, errs.New(errs.Source, "open", "the file %q changed while it was being read", r.Info.Name).
 			WithHint("write new files under a temporary name and rename them; then run the query again")
 	}

@@ -313,7 +313,7 @@ func (p *projection) open(ctx context.Context, unit, batchRows int) (Batches, er
 
 func (w *worker) close() {
 	if w.batches != nil {
-		w.batches.Close()
+		_ = w.batches.Close()
 		w.batches = nil
 	}
 }

@@ -203,7 +203,7 @@ func (w *writer) publish() error {
 
 func (w *writer) drop() {
 	if w.upload != nil {
-		w.upload.Abort()
+		_ = w.upload.Abort()
 	}
 	w.upload, w.buf, w.enc = nil, nil, nil
 }

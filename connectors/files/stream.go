@@ -236,7 +236,7 @@ func (r *reader) close() {
 		r.unknown += c.UnknownFields()
 		r.missing += c.MissingFields()
 	}
-	r.batches.Close()
+	_ = r.batches.Close()
 	r.batches = nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	djson "github.com/riverbed/riverbed/connectors/decode/json"
 	"github.com/riverbed/riverbed/connectors/files"
@@ -115,7 +116,7 @@ func detect(ctx context.Context, ref files.Ref) (layout, error) {
 	if err != nil {
 		return auto, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	head := make([]byte, min(ref.Info.Size, 1<<20))
 	if _, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
 		return auto, errs.New(errs.Source, "read", "cannot read %q: %w", ref.Name(), err)
@@ -140,7 +141,7 @@ func (j *jsonFile) records(ctx context.Context, unit int) (*records, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	from, to := int64(0), j.ref.Info.Size
 	if j.layout == lines {
 		from, to = int64(unit)*blockBytes, min(int64(unit+1)*blockBytes, to)
@@ -161,7 +162,7 @@ func (j *jsonFile) records(ctx context.Context, unit int) (*records, error) {
 			more = more[:at+1]
 			end = j.ref.Info.Size
 		}
-		data = append(data, more...)
+		data = slices.Concat(data, more)
 	}
 	r := &records{layout: j.layout, offset: begin}
 	if from > 0 {
@@ -230,7 +231,7 @@ func (j *jsonFile) lineOf(r *records) int {
 	if err != nil {
 		return n
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	buf := make([]byte, 1<<20)
 	for at := int64(0); at < r.offset; {
 		got, _ := f.ReadAt(buf[:min(int64(len(buf)), r.offset-at)], at)

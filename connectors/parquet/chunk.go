@@ -32,7 +32,7 @@ type chunk struct {
 	defs hybrid
 }
 
-func (c *chunk) close() { c.pages.Close() }
+func (c *chunk) close() { _ = c.pages.Close() }
 
 // page moves to the next page that has records.
 func (c *chunk) page(v values) error {

@@ -56,7 +56,7 @@ func (f Format) Open(ctx context.Context, ref files.Ref, _ []types.Field) (_ fil
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	if err := magic(f, ref, r); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (p *parquetFile) Read(ctx context.Context, req files.ReadRequest) (_ files.
 		g.batch = files.DefaultBatchRows
 	}
 	if err := g.open(ctx, req); err != nil {
-		g.Close()
+		_ = g.Close()
 		return nil, files.Corrupt(Format{}, p.ref.Name(), err)
 	}
 	return g, nil

@@ -106,7 +106,7 @@ func (b *byteArrays) decode(ends []int32, out []byte) ([]byte, error) {
 			}
 		}
 		n := min(len(ends), indexBlock)
-		idx := b.scratch[:0]
+		var idx []uint32
 		if h.run > 0 {
 			n = min(n, h.run)
 			h.run -= n

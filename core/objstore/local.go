@@ -120,7 +120,7 @@ func (u *upload) Abort() error {
 		return nil
 	}
 	u.done = true
-	u.f.Close()
+	_ = u.f.Close()
 	return os.Remove(u.f.Name())
 }
 
@@ -130,7 +130,7 @@ func (l Local) PutIfAbsent(ctx context.Context, name string, data []byte) error 
 	if err != nil {
 		return err
 	}
-	defer up.Abort()
+	defer func() { _ = up.Abort() }()
 	u := up.(*upload)
 	if _, err := u.Write(data); err != nil {
 		return err
@@ -158,6 +158,6 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	return d.Sync()
 }

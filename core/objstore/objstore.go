@@ -80,7 +80,7 @@ func Get(ctx context.Context, s Store, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	buf := make([]byte, f.Info().Size)
 	if _, err := f.ReadAt(buf, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -94,7 +94,7 @@ func Put(ctx context.Context, s Store, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer u.Abort()
+	defer func() { _ = u.Abort() }()
 	if _, err := u.Write(data); err != nil {
 		return err
 	}
