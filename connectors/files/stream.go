@@ -8,6 +8,7 @@ import (
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/objstore"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -102,16 +103,21 @@ func (s *Stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 }
 
 func (s *Stream) ref(ctx context.Context, name string) (Ref, error) {
-	refs, err := s.refs(ctx)
-	if err != nil {
-		return Ref{}, err
-	}
-	for _, r := range refs {
+	for _, r := range s.frozen {
 		if r.Name() == name {
 			return r, nil
 		}
 	}
-	return Ref{}, errs.New(errs.Source, "open", "the file %q is no longer there", name).WithHint("keep the files of a stream as long as a pipeline may read them again")
+	store, _, err := objstore.For(s.patterns[0])
+	if err != nil {
+		return Ref{}, err
+	}
+	info, err := store.Stat(ctx, name)
+	if err != nil {
+		return Ref{}, errs.New(errs.Source, "open", "the file %q cannot be opened: %w", name, err).
+			WithHint("keep the files of a stream as long as a pipeline may read them again")
+	}
+	return Ref{store, info}, nil
 }
 
 // partsOf reads the partition values of a file that may have come later.

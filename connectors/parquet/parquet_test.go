@@ -371,7 +371,7 @@ func wantError(t *testing.T, options map[string]string, kind errs.Kind, parts ..
 func TestBadFiles(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good.parquet")
-	write(t, good, randomBatch(2000, 100, 5, false))
+	write(t, good, randomBatch(300, 100, 5, false))
 	whole, err := os.ReadFile(good)
 	if err != nil {
 		t.Fatal(err)
