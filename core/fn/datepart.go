@@ -201,7 +201,7 @@ func (p *datePart) exactAt(c *Call, arg, i int, t types.Type) (float64, bool) {
 	case types.Interval:
 		v := intervalOf(col[monthDayNano](c, arg).at(i))
 		// A year counts 365.25 days, a month that is left thirty.
-		days := float64(v.Months/12)*365.25 + float64(v.Months%12*30) + float64(v.Days)
+		days := float64(float64(v.Months/12)*365.25) + float64(v.Months%12*30) + float64(v.Days)
 		return float64(days*86400) + float64(v.Micros)/1e6, true
 	}
 	us := col[int64](c, arg).at(i)
