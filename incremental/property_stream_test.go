@@ -68,7 +68,7 @@ func TestStreamsAccumulateToTheBatchAnswer(t *testing.T) {
 
 func tryStreamCase(t *testing.T, query string, seed uint64) string {
 	r := clock.NewRand(seed)
-	op, err := optest.Build(t, propertyStreams, query, optest.Parallel(1+r.IntN(4)))
+	op, err := optest.Build(t, propertyStreams, query, restartBy(seed), optest.Parallel(1+r.IntN(4)))
 	if err != nil {
 		return err.Error()
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/incremental"
 	"github.com/riverbed/riverbed/incremental/optest"
 )
 
@@ -95,7 +96,7 @@ func TestAccumulatedOutputIsTheBatchAnswer(t *testing.T) {
 // tryCase runs one random case and says how it fails; empty when it does not.
 func tryCase(t *testing.T, query string, seed uint64) string {
 	r := clock.NewRand(seed)
-	op, err := optest.Build(t, propertyTables, query, optest.Parallel(1+r.IntN(4)))
+	op, err := optest.Build(t, propertyTables, query, restartBy(seed), optest.Parallel(1+r.IntN(4)))
 	if err != nil {
 		return err.Error()
 	}
@@ -113,7 +114,7 @@ func tryCase(t *testing.T, query string, seed uint64) string {
 			key := source + " " + row
 			w := int64(r.IntN(4)) - 1
 			if r.IntN(50) == 0 {
-				w = 1000
+				w = 60
 			}
 			if w < 0 && present[key] == 0 {
 				w = 1
@@ -165,4 +166,12 @@ func randomRow(r clock.Rand) (source, row string) {
 		return "b", k + " " + v
 	}
 	return "a", k + " " + v + " " + pick("0.0", "-0.0", "nan", "1.5", "NULL")
+}
+
+// restartBy restarts every second case from changes and the others from whole snapshots.
+func restartBy(seed uint64) optest.Option {
+	if seed%2 == 0 {
+		return optest.Incremental()
+	}
+	return optest.With(func(*incremental.Options) {})
 }

@@ -38,7 +38,40 @@ type SourceState struct {
 }
 
 // Snapshot copies the graph's state. The graph may go on at once.
-func (g *Graph) Snapshot() (*Snapshot, error) {
+func (g *Graph) Snapshot() (*Snapshot, error) { return g.save((*state.Table).Snapshot) }
+
+// Changes is a snapshot of what changed since the last call, or since the start: of the state tables it holds the rows that
+// changed and the keys that went. It needs Options.TrackChanges.
+func (g *Graph) Changes() (*Snapshot, error) {
+	if !g.opts.TrackChanges {
+		return nil, errs.New(errs.Usage, "snapshot", "this run does not track changes")
+	}
+	return g.save(func(t *state.Table) (state.Part, error) {
+		p, err := t.Dirty(0)
+		t.Forget(t.Cut())
+		return p, err
+	})
+}
+
+// Add makes s the state after the changes.
+func (s *Snapshot) Add(changes *Snapshot) {
+	at := map[string]int{}
+	for i, op := range s.Operators {
+		at[op.Path] = i
+	}
+	operators := s.Operators
+	for _, op := range changes.Operators {
+		if i, ok := at[op.Path]; ok {
+			operators[i].Parts = append(operators[i].Parts, op.Parts...)
+		} else {
+			operators = append(operators, op)
+		}
+	}
+	*s = *changes
+	s.Operators = operators
+}
+
+func (g *Graph) save(rows func(*state.Table) (state.Part, error)) (*Snapshot, error) {
 	if g.failed != nil {
 		return nil, errs.New(errs.Usage, "snapshot", "an earlier step of this run failed: %w", g.failed)
 	}
@@ -46,7 +79,7 @@ func (g *Graph) Snapshot() (*Snapshot, error) {
 	for _, n := range g.nodes {
 		op := OperatorState{Path: n.path}
 		for _, t := range n.tables() {
-			p, err := t.Snapshot()
+			p, err := rows(t)
 			if err != nil {
 				return nil, err
 			}

@@ -103,6 +103,9 @@ func (g *Graph) run(in Input) (Output, error) {
 // feed gives the pushes to their sources and then counts the ticks.
 func (g *Graph) feed(env *fn.Env, in Input, out *Output) error {
 	for _, p := range in.Pushes {
+		if p.Source < 0 || p.Source >= len(g.sources) {
+			return errs.Bug("step", "a push names source %d of %d", p.Source, len(g.sources))
+		}
 		if err := g.sources[p.Source].push(env, p, out); err != nil {
 			return err
 		}

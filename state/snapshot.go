@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -131,6 +130,7 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 	keys := p.Rows.Column(2).(*array.Binary)
 	deleted := p.Rows.Column(3).(*array.Boolean)
 	var rows, slots, drop []uint32
+	have := t.sequences() // of earlier parts
 	t.idx.reserve(t, groups.Len())
 	for i := range groups.Len() {
 		g, h, key := groups.Value(i), hashes.Value(i), keys.Value(i)
@@ -138,11 +138,10 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 			continue
 		}
 		s := NoSlot
-		switch {
-		case t.Decl.Key == RowKey:
+		if t.Decl.Key == RowKey {
 			s = t.idx.find(t, h, key)
-		case deleted.Value(i):
-			s = t.findSequence(g, key)
+		} else if at, ok := have[sequence{g, binary.BigEndian.Uint64(key)}]; ok {
+			s = at
 		}
 		if deleted.Value(i) {
 			if s != NoSlot {
@@ -166,6 +165,7 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 		from := p.Rows.Column(len(partFields) + i)
 		picked, err := pick(from, rows)
 		if err == nil {
+			c.Reset(slots) // the row may replace one of an earlier part, and a column may add to what it holds
 			err = c.Load(slots, picked)
 		}
 		if err != nil {
@@ -176,14 +176,22 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 	return nil
 }
 
-// findSequence looks for a row of a table without an index. Restore alone needs it.
-func (t *Table) findSequence(group uint8, key []byte) uint32 {
-	for s, live := range t.live {
-		if live && t.group[s] == group && bytes.Equal(t.keys.get(uint32(s)), key) {
-			return uint32(s)
-		}
+// sequence names a row of a table without an index.
+type sequence struct {
+	group uint8
+	n     uint64
+}
+
+// sequences finds the rows of a table without an index; only Restore needs them, for a part after the first.
+func (t *Table) sequences() map[sequence]uint32 {
+	if t.Decl.Key != Sequence || t.n == 0 {
+		return nil
 	}
-	return NoSlot
+	out := make(map[sequence]uint32, t.n)
+	for _, s := range t.All() {
+		out[sequence{t.group[s], binary.BigEndian.Uint64(t.keys.get(s))}] = s
+	}
+	return out
 }
 
 // pick takes rows of an array as runs.

@@ -42,7 +42,7 @@ type Run struct {
 	out   incremental.Output
 	late  []lateRow
 	total map[string]int64
-	fails bool
+	saved *incremental.Snapshot // Incremental: the sum of all changes
 }
 
 // Option changes how a query runs.
@@ -53,6 +53,9 @@ func Parallel(n int) Option { return func(o *incremental.Options) { o.Parallelis
 
 // Lenient counts retractions of rows that were never there instead of failing.
 func Lenient() Option { return func(o *incremental.Options) { o.StrictRetractions = false } }
+
+// Incremental restarts from the sum of what each step changed, instead of from a whole snapshot.
+func Incremental() Option { return func(o *incremental.Options) { o.TrackChanges = true } }
 
 // With sets options as it likes.
 func With(set func(*incremental.Options)) Option { return set }
@@ -266,6 +269,11 @@ func (r *Run) TryStep() error {
 		return err
 	}
 	r.out = out
+	if r.opts.TrackChanges {
+		if err := r.save(); err != nil {
+			return err
+		}
+	}
 	for _, row := range render(out.Delta.Batch, r.types) {
 		w, text, _ := strings.Cut(row, " ")
 		n, _ := strconv.ParseInt(w, 10, 64)
@@ -288,6 +296,19 @@ func (r *Run) TryStep() error {
 			r.late = append(r.late, lateRow{l.Source, row})
 		}
 	}
+	return nil
+}
+
+// save adds the step's changes to the saved state.
+func (r *Run) save() error {
+	changes, err := r.graph.Changes()
+	if err != nil {
+		return err
+	}
+	if r.saved == nil {
+		r.saved = &incremental.Snapshot{}
+	}
+	r.saved.Add(changes)
 	return nil
 }
 
@@ -378,9 +399,12 @@ func (r *Run) Restart() *Run { return r.RestartWith(r.opts.Parallelism) }
 // RestartWith restarts with another parallelism.
 func (r *Run) RestartWith(parallelism int) *Run {
 	r.t.Helper()
-	s, err := r.graph.Snapshot()
-	if err != nil {
-		r.t.Fatal(err)
+	s := r.saved
+	if s == nil {
+		var err error
+		if s, err = r.graph.Snapshot(); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 	r.opts.Parallelism = parallelism
 	if err := r.build(); err != nil {
