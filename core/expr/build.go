@@ -35,8 +35,12 @@ func CastTo(e Expr, t types.Type, pos errs.Pos) Expr {
 	if e.Type().Equal(t) || t.Kind == types.Any {
 		return e
 	}
-	if l, ok := e.(*Lit); ok && l.V == nil {
-		return &Lit{T: t}
+	c := &Cast{Arg: e, T: t, Pos: pos}
+	if l, ok := e.(*Lit); ok {
+		if l.V == nil {
+			return &Lit{T: t}
+		}
+		return foldNode(c, nil)
 	}
-	return Fold(&Cast{Arg: e, T: t, Pos: pos})
+	return c
 }
