@@ -29,8 +29,12 @@ type tableDelta struct {
 }
 
 // source is the table as the binder sees it.
+// source is one for all scans of the table, so that an incremental run reads it once. The session is locked.
 func (t *memTable) source() *plan.Source {
-	return &plan.Source{Name: t.name, Relation: t, Fields: t.fields, Keys: append(t.uniqueKeys(), []int{len(t.columns)}), Table: true}
+	if t.src == nil {
+		t.src = &plan.Source{Name: t.name, Relation: t, Fields: t.fields, Keys: append(t.uniqueKeys(), []int{len(t.columns)}), Table: true}
+	}
+	return t.src
 }
 
 func (t *memTable) uniqueKeys() [][]int {

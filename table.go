@@ -11,6 +11,7 @@ import (
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -27,6 +28,7 @@ type memTable struct {
 	notNull  []bool
 	keys     [][]int
 	temp     bool
+	src      *plan.Source // once it is asked for
 
 	mu     sync.RWMutex
 	chunks []arrow.RecordBatch // fields, rowid last
