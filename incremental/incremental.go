@@ -281,7 +281,11 @@ func (b *builder) node(n plan.Node, path string) (*node, error) {
 		out.source = b.sources[s.Source]
 	}
 	for i, c := range n.Children() {
-		in, err := b.node(c, fmt.Sprintf("%s/%d", path, i))
+		at := fmt.Sprintf("%s/%d", path, i)
+		if _, w := hopOf(n, b.g.emit); w != nil {
+			c, at = w.Input, at+"/0" // the aggregate does the window's work
+		}
+		in, err := b.node(c, at)
 		if err != nil {
 			return nil, err
 		}
@@ -320,6 +324,9 @@ func (b *builder) operator(n plan.Node) (Operator, error) {
 	case *plan.TimeWindow:
 		return newTimeWindow(n)
 	case *plan.Aggregate:
+		if a, w := hopOf(n, b.g.emit); w != nil {
+			return newHopAggregate(a, w, b.g.emit)
+		}
 		return newAggregate(n, b.g.emit)
 	case *plan.Distinct:
 		return newDistinct(n)

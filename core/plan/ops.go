@@ -61,8 +61,9 @@ var Ops = []*Op{
 	{Name: "project", Summary: "Compute columns.", Batch: yes, Incremental: yes, SQL: "SELECT v + 1 FROM t"},
 	{Name: "aggregate", Summary: "Group rows and aggregate them.", Batch: yes, Incremental: yes,
 		State: []StateTable{
-			{"aggregate_groups", "group key → keys, row count, accumulators"},
+			{"aggregate_groups", "group key → row count, accumulators"},
 			{"aggregate_distinct", "group key, value → weight, for DISTINCT aggregates"},
+			{"aggregate_slices", "group key without the window, slice of a hopping window → row count, accumulators"},
 		}, SQL: "SELECT k, sum(v) FROM t GROUP BY k"},
 	{Name: "grouping sets", Summary: "Group by several sets of keys at once.", Batch: yes, Incremental: no(later),
 		SQL: "SELECT k, sum(v) FROM t GROUP BY ROLLUP (k)"},

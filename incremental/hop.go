@@ -1,0 +1,327 @@
+package incremental
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/exec"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/core/window"
+	"github.com/riverbed/riverbed/state"
+)
+
+// hopAggregate is an aggregate by hopping windows that close on the watermark. A row is added once, to its slice of time: the
+// greatest common divisor of size and slide, so that every window is a number of whole slices. When the watermark has settled
+// a slice, its partial results are merged into its windows.
+//
+//	in:    inserts            out: +1 each group once, when the watermark has settled its window
+//	state: aggregate_slices   group key without the window, slice → row count, accumulators
+//	       aggregate_groups   group key → row count, accumulators, of the slices settled so far
+//	time:  slices and windows are dropped as the watermark settles them
+type hopAggregate struct {
+	windows *aggregate
+	cut     window.Cut
+	width   int64
+	edge    arrow.DataType
+	keyAt   []int // for each group key its place among the other keys, or one of the two below
+
+	prep  *exec.Prepared // over the input of the window: the other keys, then the arguments
+	time  *expr.Program
+	typ   types.Type
+	other int
+	types []types.Type // of the key of a slice
+
+	enc     *keyEncoder
+	table   *state.Table
+	count   *state.Int64s
+	accs    []fn.Accumulator
+	fresh   func(i int) fn.Accumulator
+	timers  *timers
+	closes  []int64
+	slots   []uint32
+	touched []uint32
+}
+
+const (
+	startKey = -1
+	endKey   = -2
+)
+
+var sliceDecl = state.Decl{Name: "aggregate_slices", Version: 1, Key: state.RowKey,
+	About: "group key without the window, slice of time → row count, accumulators"}
+
+// hopOf returns the hopping window that an aggregate can take over, and the node below it.
+func hopOf(n plan.Node, emit plan.EmitPolicy) (*plan.Aggregate, *plan.TimeWindow) {
+	a, ok := n.(*plan.Aggregate)
+	if !ok || a.Sets != nil {
+		return nil, nil
+	}
+	w, ok := a.Input.(*plan.TimeWindow)
+	if !ok || w.Kind != plan.Hop || plan.Updating(w.Input, emit) || w.Size.Months != 0 || w.Slide.Months != 0 {
+		return nil, nil
+	}
+	if when, c := emitOf(a, w, emit); when != closed || c == nil {
+		return nil, nil
+	}
+	edges := plan.ColSet{w.Start.ID: true, w.End.ID: true}
+	for _, k := range a.Keys {
+		if !refers(k.Expr, w.Start.ID) && !refers(k.Expr, w.End.ID) && plan.Overlap(plan.ExprColumns(k.Expr), edges) {
+			return nil, nil
+		}
+	}
+	rest := *a
+	rest.Keys = nil
+	if plan.Overlap(plan.Reads(&rest), edges) {
+		return nil, nil
+	}
+	for _, x := range a.Aggs {
+		if x.Distinct {
+			return nil, nil // what is distinct in two slices need not be in their window
+		}
+	}
+	return a, w
+}
+
+func newHopAggregate(n *plan.Aggregate, w *plan.TimeWindow, emit plan.EmitPolicy) (Operator, error) {
+	op, err := newAggregate(n, emit)
+	if err != nil {
+		return nil, err
+	}
+	h := &hopAggregate{windows: op.(*aggregate), edge: w.Start.Type.Arrow(), typ: w.Time.Type(), count: &state.Int64s{}, timers: newTimers()}
+	if h.cut, err = exec.WindowCut(w); err != nil {
+		return nil, err
+	}
+	h.width = h.cut.Slice().Micros
+	inner := &plan.Aggregate{Input: w.Input, Aggs: n.Aggs}
+	for _, k := range n.Keys {
+		switch {
+		case refers(k.Expr, w.Start.ID):
+			h.keyAt = append(h.keyAt, startKey)
+		case refers(k.Expr, w.End.ID):
+			h.keyAt = append(h.keyAt, endKey)
+		default:
+			h.keyAt = append(h.keyAt, len(inner.Keys))
+			inner.Keys = append(inner.Keys, k)
+			h.types = append(h.types, k.Expr.Type())
+		}
+	}
+	h.other = len(inner.Keys)
+	h.types = append(h.types, types.TsUS)
+	if h.prep, err = exec.PrepareAggregate(inner); err != nil {
+		return nil, err
+	}
+	if h.time, err = expr.Compile(w.Time, layoutOf(w.Input.Columns())); err != nil {
+		return nil, err
+	}
+	h.enc = newKeyEncoder(h.types)
+	decl, cols := sliceDecl, []state.Column{h.count}
+	decl.Values = []string{"_rows"}
+	h.fresh = func(i int) fn.Accumulator { return n.Aggs[i].Overload.New(h.prep.Config(i)) }
+	for i := range n.Aggs {
+		acc := h.fresh(i)
+		h.accs, cols = append(h.accs, acc), append(cols, acc)
+		decl.Values = append(decl.Values, n.Aggs[i].Col.Name)
+	}
+	h.table = state.NewTable(decl, cols...)
+	return h, nil
+}
+
+// Prepare puts the slice behind the other keys and arguments. Slices and windows of a key lie in the key group of the other keys.
+func (h *hopAggregate) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
+	n := d.Rows()
+	cols, err := h.prep.Eval(env, d.Columns(), n)
+	if err != nil {
+		return Batch{}, err
+	}
+	at, err := h.time.EvalArray(env, d.Columns(), n)
+	if err != nil {
+		return Batch{}, err
+	}
+	us, err := exec.Micros(at, h.typ)
+	if err != nil {
+		return Batch{}, err
+	}
+	slices := make([]int64, n)
+	for i, t := range us[:n] {
+		slices[i] = floorDiv(t, h.width) * h.width
+	}
+	var valid []byte
+	if at.NullN() > 0 {
+		valid = kernels.Valid(at)
+		for i := range slices {
+			if at.IsNull(i) {
+				slices[i] = 0
+			}
+		}
+	}
+	all := append(append(make([]arrow.Array, 0, len(cols)+1), cols...), kernels.NewFixed(types.TsUS.Arrow(), slices, valid))
+	return Batch{Cols: all, N: n, W: d.Weights(), Hash: hashOf(cols[:h.other], n)}, nil
+}
+
+func (h *hopAggregate) Process(_ *Ctx, _ int, in Batch) error {
+	last := len(in.Cols) - 1
+	key := append(append(make([]arrow.Array, 0, h.other+1), in.Cols[:h.other]...), in.Cols[last])
+	h.slots = resize(h.slots, in.N)
+	fresh := h.table.Upsert(h.enc.encode(key, in.N, in.Hash), h.slots)
+	for len(h.closes) < h.table.Slots() {
+		h.closes = append(h.closes, never)
+	}
+	h.setTimers(in.Cols[last], fresh, h.slots)
+	for i, s := range h.slots {
+		h.count.V[s] += in.weight(i)
+	}
+	h.touched = append(h.touched, h.slots...)
+	for i, acc := range h.accs {
+		groups, args, sel := h.prep.Inputs(i, in.Cols, h.slots)
+		if len(groups) == 0 {
+			continue
+		}
+		w := in.W
+		if w != nil && sel != nil {
+			w = pickRows(w, sel)
+		}
+		if err := acc.Add(groups, args, w); err != nil {
+			return h.windows.located(i, err)
+		}
+	}
+	return nil
+}
+
+func (h *hopAggregate) setTimers(slices arrow.Array, rows []int32, slots []uint32) {
+	if len(rows) == 0 {
+		return
+	}
+	for i, at := range (closing{0, h.width}).at([]arrow.Array{kernels.Take(slices, rows)}) {
+		s := slots[rows[i]]
+		h.closes[s] = at
+		h.timers.add(at, s)
+	}
+}
+
+func (h *hopAggregate) Advance(ctx *Ctx, w flow.Watermark) error {
+	h.table.Touch(h.touched)
+	h.touched = h.touched[:0]
+	if due := h.timers.take(w, h.closes, h.table.Live); len(due) > 0 {
+		if err := h.merge(due); err != nil {
+			return err
+		}
+		h.table.Delete(due)
+	}
+	return h.windows.Advance(ctx, w)
+}
+
+// merge adds settled slices to their windows. A slice has up to size/slide windows, rounded up; the j-th windows of all
+// slices are merged together.
+func (h *hopAggregate) merge(due []uint32) error {
+	in, rows, err := h.expand(due)
+	if err != nil {
+		return err
+	}
+	found, err := h.windows.find(&in)
+	if err != nil {
+		return err
+	}
+	into := append([]uint32{}, found...)
+	var passes [][]int32 // by j: positions in rows
+	for k, j := 0, 0; k < len(rows); k++ {
+		if k > 0 && rows[k] == rows[k-1] {
+			j++
+		} else {
+			j = 0
+		}
+		if j == len(passes) {
+			passes = append(passes, nil)
+		}
+		passes[j] = append(passes[j], int32(k))
+		h.windows.count.V[into[k]] += h.count.V[due[rows[k]]]
+	}
+	for i := range h.accs {
+		var partial fn.Accumulator
+		for _, pass := range passes {
+			if partial == nil || len(pass) != len(due) { // where all slices have a j-th window the same partials serve again
+				if partial, err = h.partial(i, pickRows(due, pickRows(rows, pass))); err != nil {
+					return err
+				}
+			}
+			if err := h.windows.accs[i].Merge(partial, pickRows(into, pass)); err != nil {
+				return h.windows.located(i, err)
+			}
+		}
+	}
+	return nil
+}
+
+// partial copies the accumulators of some slices.
+func (h *hopAggregate) partial(i int, slots []uint32) (fn.Accumulator, error) {
+	saved, err := h.accs[i].Save(slots)
+	if err != nil {
+		return nil, err
+	}
+	acc := h.fresh(i)
+	acc.Resize(len(slots))
+	all := make([]uint32, len(slots))
+	for k := range all {
+		all[k] = uint32(k)
+	}
+	return acc, acc.Load(all, saved)
+}
+
+// expand makes the group keys of the windows of each slice, and says of which slice each is.
+func (h *hopAggregate) expand(due []uint32) (Batch, []int32, error) {
+	key := keysOf(h.table, h.types, due)
+	slice := key[h.other].(*array.Timestamp)
+	var valid func(int) bool
+	if slice.NullN() > 0 {
+		valid = slice.IsValid
+	}
+	rows, starts, ends, err := h.cut.Windows(kernels.Values[int64](slice)[:len(due)], valid, nil, nil, nil)
+	if err != nil {
+		return Batch{}, nil, err
+	}
+	var mask []byte
+	if valid != nil {
+		mask = kernels.Ones(len(rows))
+		for i, s := range starts {
+			if s == window.NullStart {
+				kernels.ClearBit(mask, i)
+			}
+		}
+	}
+	cols := make([]arrow.Array, len(h.keyAt))
+	for i, at := range h.keyAt {
+		switch at {
+		case startKey:
+			cols[i] = kernels.NewFixed(h.edge, starts, mask)
+		case endKey:
+			cols[i] = kernels.NewFixed(h.edge, ends, mask)
+		default:
+			cols[i] = kernels.Take(key[at], rows)
+		}
+	}
+	hash := make([]uint64, len(rows))
+	for i, r := range rows {
+		hash[i] = h.table.Hash(due[r])
+	}
+	return Batch{Cols: cols, N: len(rows), Hash: hash}, rows, nil
+}
+
+func (h *hopAggregate) Tables() []*state.Table { return append(h.windows.Tables(), h.table) }
+
+func (h *hopAggregate) Restored(env *fn.Env) error {
+	for len(h.closes) < h.table.Slots() {
+		h.closes = append(h.closes, never)
+	}
+	if all := h.table.All(); len(all) > 0 {
+		rows := make([]int32, len(all))
+		for i := range rows {
+			rows[i] = int32(i)
+		}
+		h.setTimers(keysOf(h.table, h.types, all)[h.other], rows, all)
+	}
+	return h.windows.Restored(env)
+}
