@@ -167,6 +167,11 @@ func (g *Graph) rewind() {
 		for _, in := range n.inputs {
 			n.wm = min(n.wm, in.wm)
 		}
+		for _, op := range n.inst {
+			if a, ok := op.(*aggregate); ok && a.when == atEnd && n.wm == flow.EndWatermark {
+				a.owner = false // the one group was shown before the snapshot
+			}
+		}
 	}
 }
 
