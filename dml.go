@@ -28,8 +28,8 @@ type tableDelta struct {
 	sign  int64
 }
 
-// source is the table as the binder sees it.
-// source is one for all scans of the table, so that an incremental run reads it once. The session is locked.
+// source is the table as the binder sees it: one for all scans, so that an incremental run reads the table once. The
+// session is locked.
 func (t *memTable) source() *plan.Source {
 	if t.src == nil {
 		t.src = &plan.Source{Name: t.name, Relation: t, Fields: t.fields, Keys: append(t.uniqueKeys(), []int{len(t.columns)}), Table: true}

@@ -170,10 +170,8 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 		close(queue)
 		<-drained
 		select {
-		case err := <-failed:
-			if runErr == nil {
-				runErr = err
-			}
+		case err := <-failed: // it ended the run
+			runErr = err
 		default:
 		}
 		if err := closeSink(runErr == nil); err != nil && runErr == nil {
@@ -191,6 +189,7 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 			if err := guarded(func() error { return write(d) }); err != nil {
 				broken = true
 				failed <- err
+				r.cancel() // nothing may come that would notice
 			}
 		}
 	}()

@@ -93,6 +93,9 @@ const (
 // newRunner compiles the query for incremental mode and opens its sources; start lets it run.
 func (q *Query) newRunner(ctx context.Context, until string, deliver func(context.Context, flow.Delta) error) (*runner, error) {
 	s := q.s
+	if err := s.alive(); err != nil {
+		return nil, err
+	}
 	opt, _, err := rules.Optimize(q.bound, rules.Incremental, q.options())
 	if err != nil {
 		return nil, errs.As(err).WithSQL(q.text)
@@ -101,7 +104,7 @@ func (q *Query) newRunner(ctx context.Context, until string, deliver func(contex
 	if err != nil {
 		return nil, errs.As(err).WithSQL(q.text)
 	}
-	r := &runner{s: s, q: q, graph: g, infos: g.Sources(), fields: q.columns, updating: flow.HasWeights(g.Schema()), until: until, deliver: deliver,
+	r := &runner{s: s, q: q, graph: g, infos: g.Sources(), fields: q.columns, updating: plan.Updating(opt.Root, g.Emit()), until: until, deliver: deliver,
 		feed: make(chan fed, feedDepth), stopping: make(chan bool, 1), done: make(chan struct{})}
 	if g.Emit() == plan.EmitEvery {
 		r.every = time.Duration(opt.EveryUS) * time.Microsecond
@@ -212,10 +215,23 @@ func (r *runner) put(f fed) bool {
 	}
 }
 
+// pushed is a stream that this process feeds: it tells at once of new splits and of its end.
+type pushed interface {
+	Changed() <-chan struct{} // closed at the next change
+	Ended() bool
+}
+
 // readStream opens every split, now and as they appear.
 func (r *runner) readStream(source int, st flow.Stream) {
 	known := map[string]bool{}
+	own, _ := st.(pushed)
 	for {
+		// Asked before the splits, so that neither a change nor a last split is missed.
+		var changed <-chan struct{}
+		ended := st.Bounded()
+		if own != nil {
+			changed, ended = own.Changed(), ended || own.Ended()
+		}
 		splits, err := st.Splits(r.ctx)
 		if err != nil {
 			if r.ctx.Err() == nil {
@@ -233,11 +249,14 @@ func (r *runner) readStream(source int, st flow.Stream) {
 			}
 			r.read(func() { r.readSplit(source, st, sp) })
 		}
-		if st.Bounded() {
+		if ended {
 			r.put(fed{source: source, noMore: true})
 			return
 		}
-		if r.s.clock.Sleep(r.ctx, splitPoll) != nil {
+		select {
+		case <-changed:
+		case <-r.s.clock.After(splitPoll):
+		case <-r.ctx.Done():
 			return
 		}
 	}
