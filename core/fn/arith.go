@@ -298,7 +298,8 @@ func decimalResult(c *Call, out []decimal128.Num, check bool) (arrow.Array, erro
 	return kernels.NewFixed(c.Ret.Arrow(), out, nil), nil
 }
 
-// decimalProduct multiplies DECIMALs: widths and scales add up, the width to 38 at most.
+// decimalProduct multiplies DECIMALs: widths and scales add up, the width to 38 at most, and to 18 when both factors have 18
+// digits at most and the scale is less: those are DuckDB's types.
 var decimalProduct = []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: true, Resolve: func(args []types.Type, _ []types.Value) (Resolved, error) {
 	a, b := types.DecimalOf(orDecimal(args[0], args[1])), types.DecimalOf(orDecimal(args[1], args[0]))
 	scale, width := int(a.Scale)+int(b.Scale), int(a.Width)+int(b.Width)
@@ -306,15 +307,19 @@ var decimalProduct = []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: 
 		return Resolved{}, errs.New(errs.Schema, "bind", "the product of %s and %s needs more than 38 digits behind the point", a, b).
 			WithHint("cast a factor to a smaller scale, or to DOUBLE")
 	}
+	most := 38
+	if a.Width <= 18 && b.Width <= 18 && scale < 18 {
+		most = 18
+	}
 	k := func(c *Call) (arrow.Array, error) {
 		out := make([]decimal128.Num, c.N)
 		x, y := pair[decimal128.Num](c)
 		if kernels.MulWide(out, x, y, types.MulWide) {
 			failWide(c, types.MulWide, "*")
 		}
-		return decimalResult(c, out, width > 38)
+		return decimalResult(c, out, width > most)
 	}
-	return Resolved{Args: Types{a, b}, Returns: types.Dec(min(38, width), scale), Kernel: k}, nil
+	return Resolved{Args: Types{a, b}, Returns: types.Dec(min(most, width), scale), Kernel: k}, nil
 }}}
 
 // decimalRemainder is % of DECIMALs on a common scale.

@@ -311,14 +311,19 @@ func scaledInterval(x monthDayNano, f float64, divide bool) (monthDayNano, bool)
 		}
 		return v * f
 	}
-	months := apply(float64(x.Months))
-	days := apply(float64(x.Days))
-	us := apply(float64(x.Nanoseconds / 1000))
-	wm := math.Trunc(months)
-	days += float64((months - wm) * 30)
-	wd := math.Trunc(days)
-	us += float64((days - wd) * types.DayMicros)
-	us = math.RoundToEven(us)
+	// As in PostgreSQL, what is left is rounded to millionths before it is passed down.
+	millionths := func(v float64) float64 { return math.RoundToEven(v*1e6) / 1e6 }
+	months, days := apply(float64(x.Months)), apply(float64(x.Days))
+	wm, wd := math.Trunc(months), math.Trunc(days)
+	more := millionths(float64((months - wm) * 30))
+	seconds := millionths(float64((days - wd + (more - math.Trunc(more))) * 86400))
+	if math.Abs(seconds) >= 86400 {
+		over := math.Trunc(seconds / 86400)
+		wd += over
+		seconds -= float64(over * 86400)
+	}
+	wd += math.Trunc(more)
+	us := math.RoundToEven(apply(float64(x.Nanoseconds/1000)) + float64(seconds*1e6))
 	if !(math.Abs(wm) < math.MaxInt32 && math.Abs(wd) < math.MaxInt32 && math.Abs(us) <= types.MaxIntervalMicros) {
 		return monthDayNano{}, false
 	}

@@ -538,7 +538,7 @@ func toText(c *Call) (arrow.Array, error) {
 		return texts(c, func(dst []byte, i int) []byte { return types.AppendFloat(dst, float64(v.at(i)), 32) })
 	case types.Decimal, types.HugeInt:
 		v := col[decimal128.Num](c, 0)
-		return texts(c, func(dst []byte, i int) []byte { return types.AppendWide(dst, v.at(i), int(t.Scale)) })
+		return texts(c, func(dst []byte, i int) []byte { return types.AppendDecimal(dst, v.at(i), t) })
 	case types.Date:
 		v := col[int32](c, 0)
 		return texts(c, func(dst []byte, i int) []byte { return types.AppendDate(dst, int64(v.at(i))) })

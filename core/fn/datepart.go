@@ -505,8 +505,10 @@ func diffOverloads(whole bool) []Overload {
 					return (y - x) / p.unit, true
 				case p.unit > 0:
 					return types.FloorDiv(y, p.unit) - types.FloorDiv(x, p.unit), true
-				case whole || p.count == nil:
+				case whole:
 					return wholeUnits(p, x, y), true
+				case p.count == nil:
+					return (types.FloorDiv(y, types.DayMicros) - types.FloorDiv(x, types.DayMicros)) / 7, true
 				}
 				return p.count(types.FloorDiv(y, types.DayMicros)) - p.count(types.FloorDiv(x, types.DayMicros)), true
 			})

@@ -52,7 +52,7 @@ func TestDuckDB(t *testing.T) {
 		known[l[0]] = l[1]
 	}
 	same := 0
-	for _, l := range lines(t, "testdata/duckdb.tsv") {
+	for _, l := range append(lines(t, "testdata/duckdb.tsv"), lines(t, "testdata/duckdb_random.tsv")...) {
 		typ, value, err := evaluate(l[0], testEnv)
 		if err != nil {
 			typ, value = "error", ""

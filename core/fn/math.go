@@ -306,7 +306,11 @@ func roundTo(f func(float64) float64, half bool) []Overload {
 			}
 			scale := int(min(max(n, 0), int64(t.Scale)))
 			digits := int(min(max(n, -38), int64(t.Scale)))
-			return Resolved{Args: Types{t, types.Int32}, Returns: types.Dec(int(t.Width), scale), Kernel: roundDecimal(int(t.Scale), digits, half)}, nil
+			width := int(t.Width)
+			if half && n < 0 { // 999 rounds to 1000
+				width = min(38, max(width, width-int(t.Scale)+1))
+			}
+			return Resolved{Args: Types{t, types.Int32}, Returns: types.Dec(width, scale), Kernel: roundDecimal(int(t.Scale), digits, half)}, nil
 		}})
 }
 

@@ -34,7 +34,7 @@ func AppendText(dst []byte, v Value, t Type, loc *time.Location) []byte {
 		if t.Kind == UHugeInt {
 			return AppendUWide(dst, x)
 		}
-		return AppendWide(dst, x, int(t.Scale))
+		return AppendDecimal(dst, x, t)
 	case string:
 		return append(dst, x...)
 	case []byte:
@@ -136,6 +136,19 @@ func AppendFloat(dst []byte, f float64, bitSize int) []byte {
 		}
 	}
 	return append(dst, ".0"...)
+}
+
+// AppendDecimal writes a DECIMAL or HUGEINT. Where the type has no digit before the point, none is written: .5
+func AppendDecimal(dst []byte, n decimal128.Num, t Type) []byte {
+	start := len(dst)
+	dst = AppendWide(dst, n, int(t.Scale))
+	if t.Kind == Decimal && t.Width == t.Scale {
+		if dst[start] == '-' {
+			start++
+		}
+		dst = append(dst[:start], dst[start+1:]...)
+	}
+	return dst
 }
 
 const hexDigits = "0123456789ABCDEF"
