@@ -34,11 +34,13 @@ type arrangement struct {
 	closes  []int64 // by row slot
 
 	stamp    uint64
-	stamped  []uint64        // by row slot: the last step that counted it
-	touched  []uint32        // rows whose weight or matches changed in this step
-	keysSeen map[uint32]bool // keys whose total was recorded in this step
-	keysWere []keyTotal      // their totals at the step's start, in order of appearance
-	slots    []uint32        // scratch
+	stamped  []uint64   // by row slot: the last step that counted it
+	touched  []uint32   // rows whose weight or matches changed in this step
+	keyStamp []uint64   // by key slot: the last step that noted its total
+	watched  bool       // the other side shows rows for themselves, so totals are noted
+	quiet    bool       // rows are only added and never shown for themselves: nothing is to be judged at the step's end
+	keysWere []keyTotal // their totals at the step's start, in order of appearance
+	slots    []uint32   // scratch
 }
 
 type keyTotal struct {
@@ -50,7 +52,7 @@ type keyTotal struct {
 func newArrangement(tableName string, input []plan.Column, keyTypes []types.Type, updating bool) *arrangement {
 	ts := columnTypes(input)
 	a := &arrangement{vals: valueColumns(ts), weight: &state.Int64s{}, matches: &state.Int64s{}, shown: &state.Int64s{},
-		cols: len(input), keyEnc: newKeyEncoder(keyTypes), total: &state.Int64s{}, timers: newTimers(), keysSeen: map[uint32]bool{}}
+		cols: len(input), keyEnc: newKeyEncoder(keyTypes), total: &state.Int64s{}, timers: newTimers()}
 	decl := state.Decl{Name: tableName, Version: 1, Key: state.Sequence, Values: valueNames(input, "_weight", "_matches", "_shown"),
 		About: "row → weight, number of partners, weight shown; in the key group of its join key"}
 	if updating {
@@ -109,9 +111,7 @@ func (a *arrangement) find(k state.Keys, chunk []pair, use func([]pair) error) e
 func (a *arrangement) add(in *Batch, k state.Keys) (slots []uint32, fresh []int32) {
 	keySlots := make([]uint32, in.N)
 	a.keys.Upsert(k, keySlots)
-	for len(a.head) < a.keys.Slots() {
-		a.head = append(a.head, state.NoSlot)
-	}
+	a.growKeys()
 	slots = make([]uint32, in.N)
 	if a.rowEnc == nil {
 		a.rows.Append(k.Group, slots)
@@ -128,15 +128,25 @@ func (a *arrangement) add(in *Batch, k state.Keys) (slots []uint32, fresh []int3
 	a.link(in.Cols, fresh, slots, keySlots)
 	for i, s := range slots {
 		w, key := in.weight(i), keySlots[i]
-		if !a.keysSeen[key] {
-			a.keysSeen[key] = true
+		if a.watched && a.keyStamp[key] != a.stamp+1 {
+			a.keyStamp[key] = a.stamp + 1
 			a.keysWere = append(a.keysWere, keyTotal{key, a.total.V[key]})
 		}
 		a.weight.V[s] += w
 		a.total.V[key] += w
 	}
-	a.touched = append(a.touched, slots...)
+	if a.quiet {
+		a.rows.Touch(slots)
+	} else {
+		a.touched = append(a.touched, slots...)
+	}
 	return slots, fresh
+}
+
+func (a *arrangement) growKeys() {
+	for len(a.head) < a.keys.Slots() {
+		a.head, a.keyStamp = append(a.head, state.NoSlot), append(a.keyStamp, 0)
+	}
 }
 
 // link hangs new rows into the chains of their keys and sets their timers.
@@ -215,7 +225,6 @@ func (a *arrangement) endStep() (negative int64) {
 	}
 	a.rows.Touch(a.touched)
 	a.touched = a.touched[:0]
-	clear(a.keysSeen)
 	a.keysWere = a.keysWere[:0]
 	a.remove(gone)
 	return negative
@@ -234,9 +243,7 @@ func (a *arrangement) restored(prepare func(cols []arrow.Array, n int) (Batch, e
 	}
 	keySlots := make([]uint32, in.N)
 	a.keys.Upsert(a.keysOf(&in), keySlots)
-	for len(a.head) < a.keys.Slots() {
-		a.head = append(a.head, state.NoSlot)
-	}
+	a.growKeys()
 	all := make([]int32, in.N)
 	for i, s := range slots {
 		all[i] = int32(i)

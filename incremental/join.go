@@ -77,6 +77,10 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 			return nil, err
 		}
 	}
+	for s, a := range j.side {
+		a.watched = j.kept[1-s] && j.on == nil
+		a.quiet = a.rowEnc == nil && !j.kept[s]
+	}
 	j.bound(n)
 	return j, nil
 }
