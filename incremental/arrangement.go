@@ -48,7 +48,7 @@ type keyTotal struct {
 	total int64
 }
 
-// newArrangement lays out one side. nameOfTable is join_left or join_right.
+// newArrangement lays out one side; its table is join_left or join_right.
 func newArrangement(tableName string, input []plan.Column, keyTypes []types.Type, updating bool) *arrangement {
 	ts := columnTypes(input)
 	a := &arrangement{vals: valueColumns(ts), weight: &state.Int64s{}, matches: &state.Int64s{}, shown: &state.Int64s{},
