@@ -1,0 +1,193 @@
+package main
+
+// #include "riverbed.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/riverbed/riverbed"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+)
+
+// pipeline is a query with a sink, and its run once it was started.
+type pipeline struct {
+	engine *riverbed.Pipeline
+	query  *query
+	loan   *loan
+
+	mu     sync.Mutex
+	run    *riverbed.Handle
+	end    context.CancelFunc
+	closed bool
+}
+
+func (*pipeline) closeWaits() {}
+
+func (*pipeline) kind() string { return "pipeline" }
+
+func (p *pipeline) cancel() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.end != nil {
+		p.end()
+	}
+}
+
+func (p *pipeline) close() error {
+	p.mu.Lock()
+	run, end, closed := p.run, p.end, p.closed
+	p.closed = true
+	p.mu.Unlock()
+	if closed {
+		return nil
+	}
+	var err error
+	if run != nil {
+		err = run.Close() // returns when the run has ended
+		end()
+	}
+	p.loan.release()
+	return err
+}
+
+// started returns the run.
+func (p *pipeline) started() (*riverbed.Handle, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil {
+		return nil, errs.New(errs.Usage, "pipeline", "the pipeline was not started").WithHint("call run() first")
+	}
+	return p.run, nil
+}
+
+// sinkSpec is the JSON of rb_query_sink.
+type sinkSpec struct {
+	riverbed.ConnectorSpec
+	ExactlyOnce bool `json:"exactly_once"`
+}
+
+// rb_query_sink makes a pipeline of a query and a sink: a connector, or fn where that is not NULL. An empty spec takes
+// the sink that the statement itself names (INSERT INTO sink SELECT …).
+//
+//export rb_query_sink
+func rb_query_sink(h C.rb_handle, spec C.rb_chars, n C.int64_t, fn C.rb_sink_fn, hostContext C.uint64_t, out *C.rb_handle, err *C.rb_text) C.int32_t {
+	return guard("sink", err, func() error {
+		q, e := get[*query](h)
+		if e != nil {
+			return e
+		}
+		var made *riverbed.Pipeline
+		if n == 0 {
+			made, e = q.engine.AsPipeline()
+		} else {
+			var s sinkSpec
+			if e := fromJSON("sink", spec, n, &s); e != nil {
+				return e
+			}
+			to := riverbed.SinkSpec{ConnectorSpec: s.ConnectorSpec, ExactlyOnce: s.ExactlyOnce}
+			if fn != nil {
+				owners := q.loan.owners
+				to.Func = func(_ context.Context, d flow.Delta) error { return callSink(fn, hostContext, d, owners) }
+			}
+			made, e = q.engine.Sink(to)
+		}
+		if e != nil {
+			return e
+		}
+		*out = handles.open(&pipeline{engine: made, query: q, loan: q.loan.retain()})
+		return nil
+	})
+}
+
+// rb_pipeline_start starts the run; it waits for sources and sink to open. until is "" or "latest".
+//
+//export rb_pipeline_start
+func rb_pipeline_start(h C.rb_handle, until C.rb_chars, n C.int64_t, err *C.rb_text) C.int32_t {
+	return guard("run", err, func() error {
+		p, e := get[*pipeline](h)
+		if e != nil {
+			return e
+		}
+		p.mu.Lock()
+		if p.end != nil || p.closed {
+			p.mu.Unlock()
+			return errs.New(errs.Usage, "run", "the pipeline was started already").WithHint("make a new one with sink(...)")
+		}
+		ctx, end := p.query.runs.begin() // lives as long as the run
+		p.end = end
+		p.mu.Unlock()
+		run, e := p.engine.Start(ctx, text(until, n))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if e != nil {
+			end()
+			p.end = nil
+			return e
+		}
+		p.run = run
+		return nil
+	})
+}
+
+// rb_pipeline_wait waits at most so long for the end, and returns the error that the run ended with.
+//
+//export rb_pipeline_wait
+func rb_pipeline_wait(h C.rb_handle, timeoutMS C.int64_t, ended *C.int32_t, err *C.rb_text) C.int32_t {
+	return guard("wait", err, func() error {
+		*ended = 0
+		p, e := get[*pipeline](h)
+		if e != nil {
+			return e
+		}
+		run, e := p.started()
+		if e != nil {
+			return e
+		}
+		ctx, stop := timeout(timeoutMS)
+		defer stop()
+		e = run.Wait(ctx)
+		if e != nil && ctx.Err() != nil && errors.Is(e, ctx.Err()) {
+			return nil
+		}
+		*ended = 1
+		return e
+	})
+}
+
+// rb_pipeline_stop finishes the running step and ends the run, and waits for it; with drain its input ends instead.
+// Stopping what was not started, or has ended, is fine.
+//
+//export rb_pipeline_stop
+func rb_pipeline_stop(h C.rb_handle, drain C.int32_t, err *C.rb_text) C.int32_t {
+	return guard("stop", err, func() error {
+		p, e := get[*pipeline](h)
+		if e != nil {
+			return e
+		}
+		if run, e := p.started(); e == nil {
+			return run.Stop(drain != 0)
+		}
+		return nil
+	})
+}
+
+// rb_pipeline_metrics answers the run's metrics as a JSON object.
+//
+//export rb_pipeline_metrics
+func rb_pipeline_metrics(h C.rb_handle, out *C.rb_text, err *C.rb_text) C.int32_t {
+	return guard("metrics", err, func() error {
+		p, e := get[*pipeline](h)
+		if e != nil {
+			return e
+		}
+		run, e := p.started()
+		if e != nil {
+			return e
+		}
+		return setJSON(out, run.Metrics())
+	})
+}

@@ -1,0 +1,85 @@
+package main
+
+// #include "riverbed.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/riverbed/riverbed"
+	"github.com/riverbed/riverbed/core/flow"
+)
+
+// stream is the side of a memory stream that the host feeds.
+type stream struct {
+	engine riverbed.PushStream
+	runs   runs
+}
+
+func (*stream) kind() string { return "stream" }
+
+func (s *stream) cancel() { s.runs.cancel() }
+
+// close leaves the stream open: queries may still read it, and a session that closes ends it.
+func (s *stream) close() error {
+	s.runs.cancel()
+	return nil
+}
+
+// rb_stream_push queues a batch, copied; a last column __weight has the weights. It waits while the queue is full.
+//
+//export rb_stream_push
+func rb_stream_push(h C.rb_handle, split C.rb_chars, n C.int64_t, arr, schema unsafe.Pointer, err *C.rb_text) C.int32_t {
+	return guard("push", err, func() error {
+		s, e := get[*stream](h)
+		if e != nil {
+			return e
+		}
+		rows, weights, e := pushed(arr, schema)
+		if e != nil {
+			return e
+		}
+		ctx, end := s.runs.begin()
+		defer end()
+		return s.engine.Push(ctx, text(split, n), rows, weights)
+	})
+}
+
+// rb_stream_watermark says that no event time before at (µs UTC) will be pushed into the split.
+//
+//export rb_stream_watermark
+func rb_stream_watermark(h C.rb_handle, split C.rb_chars, n C.int64_t, at C.int64_t, err *C.rb_text) C.int32_t {
+	return guard("push", err, func() error {
+		s, e := get[*stream](h)
+		if e != nil {
+			return e
+		}
+		return s.engine.AdvanceWatermark(text(split, n), flow.Watermark(at))
+	})
+}
+
+// rb_stream_idle marks a split idle until its next push.
+//
+//export rb_stream_idle
+func rb_stream_idle(h C.rb_handle, split C.rb_chars, n C.int64_t, err *C.rb_text) C.int32_t {
+	return guard("push", err, func() error {
+		s, e := get[*stream](h)
+		if e == nil {
+			s.engine.Idle(text(split, n))
+		}
+		return e
+	})
+}
+
+// rb_stream_end ends the stream; what is queued is still read.
+//
+//export rb_stream_end
+func rb_stream_end(h C.rb_handle, err *C.rb_text) C.int32_t {
+	return guard("push", err, func() error {
+		s, e := get[*stream](h)
+		if e == nil {
+			s.engine.Close()
+		}
+		return e
+	})
+}

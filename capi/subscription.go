@@ -1,0 +1,107 @@
+package main
+
+// #include "riverbed.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/riverbed/riverbed"
+)
+
+// subscription is an incremental run that is being read.
+type subscription struct {
+	engine *riverbed.Subscription
+	end    context.CancelFunc
+	loan   *loan
+}
+
+func (*subscription) closeWaits() {}
+
+func (*subscription) kind() string { return "subscription" }
+
+func (s *subscription) cancel() { s.end() }
+
+func (s *subscription) close() error {
+	err := s.engine.Close() // returns when the run has ended: only then may the imports go
+	s.end()
+	s.loan.release()
+	return err
+}
+
+// rb_query_subscribe starts the query incrementally; it waits for its sources to open. options: {"until", "queue_size"}.
+//
+//export rb_query_subscribe
+func rb_query_subscribe(h C.rb_handle, options C.rb_chars, n C.int64_t, out *C.rb_handle, err *C.rb_text) C.int32_t {
+	return guard("subscribe", err, func() error {
+		q, e := get[*query](h)
+		if e != nil {
+			return e
+		}
+		var o riverbed.SubscribeOptions
+		if e := fromJSON("subscribe", options, n, &o); e != nil {
+			return e
+		}
+		ctx, end := q.runs.begin() // lives as long as the run
+		sub, e := q.engine.Subscribe(ctx, o)
+		if e != nil {
+			end()
+			return e
+		}
+		*out = handles.open(&subscription{engine: sub, end: end, loan: q.loan.retain()})
+		return nil
+	})
+}
+
+// What rb_subscription_next answers beside a batch.
+const (
+	stateBatch   = 0
+	stateNothing = 1 // within the time given
+	stateEnd     = 2 // and never again
+)
+
+// rb_subscription_next waits at most so long for the next batch of changes.
+//
+//export rb_subscription_next
+func rb_subscription_next(h C.rb_handle, timeoutMS C.int64_t, batch *C.rb_handle, state *C.int32_t, err *C.rb_text) C.int32_t {
+	return guard("subscription", err, func() error {
+		*batch, *state = 0, stateNothing
+		s, e := get[*subscription](h)
+		if e != nil {
+			return e
+		}
+		ctx, stop := timeout(timeoutMS)
+		defer stop()
+		d, e := s.engine.Next(ctx)
+		switch {
+		case e == nil:
+			*batch, *state = openDelta(d, s.loan.owners), stateBatch
+		case errors.Is(e, io.EOF):
+			*state = stateEnd
+		case ctx.Err() != nil && errors.Is(e, ctx.Err()):
+		default:
+			return e
+		}
+		return nil
+	})
+}
+
+func timeout(ms C.int64_t) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), time.Duration(ms)*time.Millisecond)
+}
+
+// rb_subscription_metrics answers the run's metrics as a JSON object.
+//
+//export rb_subscription_metrics
+func rb_subscription_metrics(h C.rb_handle, out *C.rb_text, err *C.rb_text) C.int32_t {
+	return guard("metrics", err, func() error {
+		s, e := get[*subscription](h)
+		if e != nil {
+			return e
+		}
+		return setJSON(out, s.engine.Metrics())
+	})
+}
