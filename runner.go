@@ -2,8 +2,6 @@ package riverbed
 
 import (
 	"context"
-	"errors"
-	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -12,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
@@ -68,18 +65,6 @@ type splitFeed struct {
 	last  time.Time // of the last row
 	idle  bool
 	ended bool
-}
-
-// fed is what a reader hands to the loop.
-type fed struct {
-	source  int
-	split   string
-	opened  bool
-	rows    flow.Rows
-	ended   bool
-	noMore  bool // the source has no further splits
-	err     error
-	unknown int64 // fields that the schema does not have
 }
 
 // feedDepth is how many reads may wait for the loop, all splits together; readRows is the most of one read.
@@ -176,154 +161,6 @@ func (r *runner) startLocked(ended func()) {
 		close(r.done)
 		ended()
 	}()
-}
-
-// read starts a reader; a panic of it fails the run.
-func (r *runner) read(f func()) {
-	r.readers.Add(1)
-	go func() {
-		defer r.readers.Done()
-		if err := guarded(func() error { f(); return nil }); err != nil {
-			r.put(fed{err: err})
-		}
-	}()
-}
-
-// closeReaders waits for the readers, whose context has ended.
-func (r *runner) closeReaders() {
-	gone := make(chan struct{})
-	go func() {
-		r.readers.Wait()
-		close(gone)
-	}()
-	for {
-		select {
-		case <-r.feed: // let blocked readers leave
-		case <-gone:
-			return
-		}
-	}
-}
-
-// put hands something to the loop; false when the run has ended.
-func (r *runner) put(f fed) bool {
-	select {
-	case r.feed <- f:
-		return true
-	case <-r.ctx.Done():
-		return false
-	}
-}
-
-// pushed is a stream that this process feeds: it tells at once of new splits and of its end.
-type pushed interface {
-	Changed() <-chan struct{} // closed at the next change
-	Ended() bool
-}
-
-// readStream opens every split, now and as they appear.
-func (r *runner) readStream(source int, st flow.Stream) {
-	known := map[string]bool{}
-	own, _ := st.(pushed)
-	for {
-		// Asked before the splits, so that neither a change nor a last split is missed.
-		var changed <-chan struct{}
-		ended := st.Bounded()
-		if own != nil {
-			changed, ended = own.Changed(), ended || own.Ended()
-		}
-		splits, err := st.Splits(r.ctx)
-		if err != nil {
-			if r.ctx.Err() == nil {
-				r.put(fed{source: source, err: err})
-			}
-			return
-		}
-		for _, sp := range splits {
-			if known[sp.ID] {
-				continue
-			}
-			known[sp.ID] = true
-			if !r.put(fed{source: source, split: sp.ID, opened: true}) {
-				return
-			}
-			r.read(func() { r.readSplit(source, st, sp) })
-		}
-		if ended {
-			r.put(fed{source: source, noMore: true})
-			return
-		}
-		select {
-		case <-changed:
-		case <-r.s.clock.After(splitPoll):
-		case <-r.ctx.Done():
-			return
-		}
-	}
-}
-
-func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split) {
-	rd, err := st.Open(r.ctx, sp, "")
-	if err != nil {
-		r.put(fed{source: source, split: sp.ID, err: err})
-		return
-	}
-	defer rd.Close()
-	counter, _ := rd.(connectors.FieldCounter)
-	var unknown int64
-	for {
-		rows, err := rd.Read(r.ctx, readRows)
-		f := fed{source: source, split: sp.ID, rows: rows}
-		if counter != nil {
-			now := counter.UnknownFields()
-			f.unknown, unknown = now-unknown, now
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			f.ended = true
-			r.put(f)
-			return
-		case err != nil:
-			if r.ctx.Err() == nil {
-				f.err = err
-				r.put(f)
-			}
-			return
-		}
-		if f.rows.Batch == nil && len(f.rows.Bad) == 0 && f.rows.Watermark == nil && !f.rows.Idle {
-			if r.ctx.Err() != nil {
-				return
-			}
-			continue
-		}
-		if !r.put(f) {
-			return
-		}
-	}
-}
-
-// readRelation reads bounded input whole; it is one split without a name.
-func (r *runner) readRelation(source int, rel flow.Relation) {
-	sc, err := rel.Scan(r.ctx, flow.ScanRequest{Columns: r.infos[source].Columns, Workers: 1})
-	if err != nil {
-		r.put(fed{source: source, err: err})
-		return
-	}
-	defer sc.Close()
-	for {
-		m, err := sc.Next(r.ctx, 0)
-		if err != nil {
-			r.put(fed{source: source, err: err})
-			return
-		}
-		if m == nil {
-			break
-		}
-		if !r.put(fed{source: source, rows: flow.Rows{Batch: m.Batch}}) {
-			return
-		}
-	}
-	r.put(fed{source: source, ended: true, noMore: true})
 }
 
 // loop waits for input, cuts it into steps and runs them until the input ends or somebody stops it.
