@@ -2,6 +2,7 @@ package bind
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/riverbed/riverbed/core/expr"
 )
@@ -72,6 +73,14 @@ func sameValue(a, b *expr.Lit) bool {
 	}
 	if a.T.IsNested() {
 		return a.V == nil && b.V == nil
+	}
+	switch x := a.V.(type) { // NaN is the same literal, and -0.0 is not 0.0
+	case float64:
+		y, ok := b.V.(float64)
+		return ok && math.Float64bits(x) == math.Float64bits(y)
+	case float32:
+		y, ok := b.V.(float32)
+		return ok && math.Float32bits(x) == math.Float32bits(y)
 	}
 	return a.V == b.V
 }
