@@ -62,7 +62,7 @@ func (e *expressions) of(k kind, depth int) string {
 		case 0, 1:
 			return "(" + sub(integer) + pick(g.r, " + ", " - ", " * ") + sub(integer) + ")"
 		case 2:
-			return "(" + sub(integer) + pick(g.r, " // ", " % ") + sub(integer) + ")"
+			return "(" + sub(integer) + pick(g.r, " // ", " % ") + e.divisor(sub(integer)) + ")"
 		case 3:
 			return "abs(" + sub(integer) + ")"
 		case 4:
@@ -70,7 +70,7 @@ func (e *expressions) of(k kind, depth int) string {
 		case 5:
 			return pick(g.r, "year", "month", "day", "hour", "minute", "second") + "(" + sub(stamp) + ")"
 		case 6:
-			return "(-" + sub(integer) + ")"
+			return "(- " + sub(integer) + ")"
 		case 7:
 			return "CAST(" + sub(boolean) + " AS BIGINT)"
 		case 8:
@@ -86,9 +86,9 @@ func (e *expressions) of(k kind, depth int) string {
 		case 3:
 			return "CAST(" + sub(pick(g.r, integer, decimal)) + " AS DOUBLE)"
 		case 4:
-			return "(-" + sub(double) + ")"
+			return "(- " + sub(double) + ")"
 		}
-		return "(" + sub(integer) + " / " + sub(integer) + ")"
+		return "(" + sub(integer) + " / nullif(" + sub(integer) + ", 0))"
 	case text:
 		switch g.r.IntN(7) {
 		case 0:
@@ -119,6 +119,14 @@ func (e *expressions) of(k kind, depth int) string {
 		return "CAST(" + pick(g.r, sub(decimal)+" + "+sub(decimal), sub(decimal)+" - "+sub(decimal), "round("+sub(decimal)+", 1)", "abs("+sub(decimal)+")", sub(integer)+" % 100") + " AS DECIMAL(9,2))"
 	}
 	panic("kind")
+}
+
+// divisor keeps most divisions from failing: where a query fails, little else of it is compared.
+func (e *expressions) divisor(x string) string {
+	if e.g.chance(20) {
+		return x
+	}
+	return "nullif(" + x + ", 0)"
 }
 
 // anyKind writes what works for every kind.

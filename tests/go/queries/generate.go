@@ -132,8 +132,12 @@ func (g *generator) aggregation(e *expressions, from, where string, want []kind)
 	var grouped []column
 	for range g.r.IntN(3) {
 		k := pick(g.r, integer, text, boolean, stamp)
-		// The key has a name of its own in a subquery-free way: it stands by position.
-		keys = append(keys, e.of(k, 1))
+		// A number is a position, and a subquery is not found again in the select list.
+		key := (&expressions{g: g, scope: e.scope, outer: e.outer}).of(k, 1)
+		if strings.Trim(key, "-( )0123456789") == "" {
+			continue
+		}
+		keys = append(keys, key)
 		grouped = append(grouped, column{"", k})
 	}
 	var items []string
