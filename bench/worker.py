@@ -25,7 +25,7 @@ class Riverbed:
     def __init__(self) -> None:
         import riverbed
 
-        self.version = riverbed.__version__
+        self.version = riverbed.version()
         self.session = riverbed.Session(config={"parallelism": THREADS})
 
     def table(self, name: str, path: str) -> None:
@@ -46,7 +46,7 @@ class DuckDB:
         self.con.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
 
     def sql(self, text: str) -> Any:
-        return self.con.execute(text).to_arrow_table()
+        return self.con.sql(text).to_arrow_table()
 
 
 class Polars:

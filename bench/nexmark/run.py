@@ -65,11 +65,11 @@ def side() -> Any:
     return pa.table({"key": pa.array(range(10_000), pa.int64()), "value": pa.array([f"value-{i}" for i in range(10_000)])})
 
 
-def types_of(table: Any) -> dict[str, str]:
+def types_of(rows: Any) -> dict[str, str]:
     import riverbed as rb
 
     session = rb.Session()
-    return dict(session.sql("SELECT * FROM table").schema)
+    return dict(session.sql("SELECT * FROM rows").schema)
 
 
 def incremental(sql: str, tables: dict[str, Any], threads: int) -> tuple[dict[str, Any], list[Any]]:
