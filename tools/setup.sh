@@ -8,12 +8,13 @@ cd "$(dirname "$0")/.."
 
 # command → Debian package. Java and Maven bring the real Kafka broker of the tests; without them those tests skip.
 declare -A packages=(
-  [gcc]=gcc [make]=make [git]=git [readelf]=binutils [curl]=ca-certificates [java]=default-jre-headless [mvn]=maven
+  [gcc]=gcc [make]=make [git]=git [readelf]=binutils [java]=default-jre-headless [mvn]=maven
 )
 missing=()
 for command in "${!packages[@]}"; do
-  have "$command" || { [ "$command" = curl ] && [ -e /etc/ssl/certs/ca-certificates.crt ]; } || missing+=("${packages[$command]}")
+  have "$command" || missing+=("${packages[$command]}")
 done
+[ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
 have gcc && ! echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1 && missing+=(libc6-dev)
 python=$(find_python) || missing+=(python3 python3-venv)
 [ -z "${python:-}" ] || "$python" -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)

@@ -50,12 +50,12 @@ class Callbacks:
     @contextlib.contextmanager
     def causes(self) -> Iterator[None]:
         """Give an error that a function of the user's brought about that function's exception as its cause."""
-        self._raised = None
         try:
             yield
         except RiverbedError as error:
             cause, self._raised = self._raised, None
-            if cause is not None and error.__cause__ is None and type(cause).__name__ in str(error):
+            # The call that failed may not be the one in which the function ran; the text says whether they belong.
+            if cause is not None and error.__cause__ is None and _told(cause) in str(error):
                 raise error from cause
             raise
 
@@ -117,9 +117,13 @@ def _call_sink(context: int, batch: int, message: int, capacity: int) -> int:
     return 0
 
 
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
 def _fail(context: int, error: BaseException, message: int, capacity: int) -> int:
     with contextlib.suppress(KeyError, ReferenceError):
         _functions[context][1].raised(error)
-    text = f"{type(error).__name__}: {error}".encode(errors="replace")[: capacity - 1]
+    text = _told(error).encode(errors="replace")[: capacity - 1]
     ctypes.memmove(message, text + b"\0", len(text) + 1)
     return 1

@@ -50,7 +50,7 @@ _SIGNATURES = {
     "rb_session_udf": [_u64, _chars, _i64, UDF, _u64],
     "rb_statements": [_chars, _i64, _text],
     "rb_stream_push": [_u64, _chars, _i64, _void, _void],
-    "rb_stream_watermark": [_u64, _i64],
+    "rb_stream_watermark": [_u64, _chars, _i64, _i64],
     "rb_stream_idle": [_u64, _chars, _i64],
     "rb_stream_end": [_u64],
     "rb_query_describe": [_u64, _text],

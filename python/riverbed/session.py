@@ -228,8 +228,8 @@ class Session:
         Examples
         --------
         >>> import riverbed as rb
-        >>> next(f["summary"] for f in rb.Session().functions() if f["name"] == "upper")
-        'Upper-case a string.'
+        >>> next(f["kind"] for f in rb.Session().functions() if f["name"] == "upper")
+        'scalar'
         """
         return self.sql("SHOW FUNCTIONS").to_pylist()
 

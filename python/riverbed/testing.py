@@ -52,7 +52,7 @@ WEIGHT = "__weight"
 
 
 class Changes:
-    """What one step changed: rows with weights, consolidated.
+    """What one step changed: rows with weights. `lines` and `shows` add equal rows up.
 
     Attributes
     ----------
@@ -70,8 +70,8 @@ class Changes:
     >>> _ = session.create_stream("t", source=rb.MemoryStream(), schema={"k": "TEXT"})
     >>> with Run(session.sql("SELECT k FROM t EMIT IMMEDIATE")) as run:
     ...     run.push("t", [("a",), ("b",), ("a",)])
-    ...     sorted(run.step())
-    [(1, ('b',)), (2, ('a',))]
+    ...     run.step().lines()
+    ['+1 b', '+2 a']
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -89,11 +89,11 @@ class Changes:
         return self.batch.num_rows
 
     def lines(self) -> list[str]:
-        """Return the changes as text, one a row: weight, then the values, NULL for none; sorted, retractions first."""
+        """Return the changes as text, one a row: weight, then the values, NULL for none; by weight and row."""
         weights: Counter[str] = Counter()
         for weight, row in self:
             weights[" ".join(_text(v) for v in row)] += weight
-        return [f"{w:+d} {row}".rstrip() for row, w in sorted(weights.items(), key=lambda i: (i[1] > 0, i[0])) if w]
+        return [f"{w:+d} {row}".rstrip() for row, w in sorted(weights.items(), key=lambda i: (i[1], i[0])) if w]
 
     def shows(self, *lines: str) -> None:
         """Assert that these and no other changes were shown, in any order.

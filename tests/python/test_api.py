@@ -23,7 +23,13 @@ import riverbed as rb
 
 from .conftest import alive
 
-pytestmark = pytest.mark.usefixtures("leaks_nothing")
+pytestmark = pytest.mark.usefixtures("default_session", "leaks_nothing")
+
+
+@pytest.fixture(scope="session")
+def default_session() -> rb.Session:
+    """The session of the module-level functions, which stays open."""
+    return rb.default_session()
 
 
 @pytest.fixture
@@ -132,13 +138,13 @@ def test_local_variables_are_queried_by_name(session: rb.Session) -> None:
 
 
 def test_a_variable_of_an_outer_frame_is_found() -> None:
-    outer = pa.table({"a": [1]})
+    around = pa.table({"a": [1]})
 
     def inner() -> Any:
-        return rb.sql("SELECT a FROM outer").to_pylist()
+        return rb.sql("SELECT a FROM around").to_pylist()
 
     assert inner() == [{"a": 1}]
-    assert len(outer) == 1
+    assert len(around) == 1
 
 
 def test_a_relation_of_the_session_goes_before_a_variable(session: rb.Session) -> None:
@@ -284,13 +290,13 @@ def test_a_live_query_has_no_final_result(session: rb.Session) -> None:
 def test_a_function_gets_whole_columns(session: rb.Session) -> None:
     sizes: list[int] = []
 
-    def add(a: pa.Array, b: pa.Array) -> pa.Array:
+    def plus(a: pa.Array, b: pa.Array) -> pa.Array:
         sizes.append(len(a))
         return pc.add(a, b)
 
-    session.register_udf(add, return_type="BIGINT")
+    session.register_udf(plus, return_type="BIGINT")
     data = pa.table({"a": range(1000), "b": range(1000)})
-    assert session.sql("SELECT sum(add(a, b)) AS s FROM data").to_pylist() == [{"s": 999_000}]
+    assert session.sql("SELECT sum(plus(a, b)) AS s FROM data").to_pylist() == [{"s": 999_000}]
     assert sum(sizes) == 1000
     assert len(data) == 1000
 
@@ -490,7 +496,7 @@ def test_memory_is_given_back_by_collection_alone() -> None:
 @pytest.mark.parametrize(
     "work",
     [
-        'session.sql("SELECT count(*) FROM range(999999) a, range(999999) b WHERE a.range * b.range < 0").to_pylist()',
+        'session.sql("SELECT count(*) FROM range(999999) a(x), range(999999) b(y) WHERE x * y < 0").to_pylist()',
         'session.sql("SELECT a FROM s").sink(lambda b: None).run()',
         'next(session.sql("SELECT a FROM s").subscribe())',
     ],

@@ -11,7 +11,9 @@ import pytest
 import riverbed
 
 MODULES = sorted(
-    m.name for m in pkgutil.walk_packages(riverbed.__path__, "riverbed.") if not m.name.endswith("__main__")
+    m.name
+    for m in pkgutil.walk_packages(riverbed.__path__, "riverbed.")
+    if not m.name.endswith(("__main__", "libriverbed"))
 )
 
 

@@ -63,7 +63,7 @@ class MemoryStream(Connector):
             )
         return self._handle.value
 
-    def push(self, rows: Any | Iterable[Row]) -> None:
+    def push(self, rows: Any | Iterable[Row], *, split: str = "") -> None:
         """Append rows: an Arrow, pandas or Polars object, or dictionaries or tuples of Python values.
 
         A column named `__weight` says how often each row is inserted (or, negative, retracted); the stream has to be
@@ -71,15 +71,15 @@ class MemoryStream(Connector):
         """
         number = self._bound
         for array, schema, _keep in pairs(rows, self._columns):
-            _native.wait(self._handle, _native.call, "rb_stream_push", number, *_native.chars(""), array, schema)
+            _native.wait(self._handle, _native.call, "rb_stream_push", number, *_native.chars(split), array, schema)
 
-    def advance(self, watermark: str | datetime.datetime | int) -> None:
-        """Set the watermark: no earlier event time will come."""
-        _native.call("rb_stream_watermark", self._bound, _arrow.to_micros(watermark))
+    def advance(self, watermark: str | datetime.datetime | int, *, split: str = "") -> None:
+        """Set the watermark: behind the rows pushed so far no earlier event time will come."""
+        _native.call("rb_stream_watermark", self._bound, *_native.chars(split), _arrow.to_micros(watermark))
 
-    def idle(self) -> None:
-        """Say that no rows come for now: others need not wait for this stream's watermark."""
-        _native.call("rb_stream_idle", self._bound, *_native.chars(""))
+    def idle(self, *, split: str = "") -> None:
+        """Say that no rows come until the next push: others need not wait for this stream's watermark."""
+        _native.call("rb_stream_idle", self._bound, *_native.chars(split))
 
     def end(self) -> None:
         """End the stream: all its windows close."""
