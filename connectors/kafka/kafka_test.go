@@ -17,6 +17,7 @@ import (
 
 	"github.com/riverbed/riverbed/connectors"
 	ct "github.com/riverbed/riverbed/connectors/connectortest"
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
@@ -455,8 +456,20 @@ func TestSink(t *testing.T) {
 
 	_, err = openSink(true, map[string]string{"brokers": addr, "topic": "out"})
 	wantError(t, err, errs.Unsupported, "changelog = true")
-	_, err = openSink(false, map[string]string{"brokers": addr, "topic": "ou"})
+	_, err = openSink(false, map[string]string{"brokers": addr, "topic": "ou", "create": "false"})
 	wantError(t, err, errs.Source, `did you mean "out"?`)
+	made, err := openSink(false, map[string]string{"brokers": addr, "topic": "made", "partitions": "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Close()
+	settings, err := Sink.Options.Parse("sink", map[string]string{"brokers": addr, "topic": "made"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts, err := partitionsOf(t.Context(), settings, clock.Wall{}); err != nil || len(parts) != 2 {
+		t.Errorf("the topic that was created has partitions %v, %v", parts, err)
+	}
 	w, err = openSink(true, map[string]string{"brokers": addr, "topic": "log", "changelog": "true"})
 	if err != nil {
 		t.Fatal(err)

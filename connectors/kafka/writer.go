@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/riverbed/riverbed/connectors"
 	djson "github.com/riverbed/riverbed/connectors/decode/json"
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
@@ -18,9 +20,12 @@ import (
 
 // Sink declares topics as sinks.
 var Sink = connectors.Sink{
-	Name: "kafka", Class: "KafkaSink", Summary: "Write rows as JSON to a topic, at least once.",
+	Name: "kafka", Class: "Kafka", Summary: "Write rows as JSON to a topic, at least once.",
 	Options: connection.With(
+		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json"}, Default: "json", Doc: "How a row becomes the value of a record."},
 		connectors.Option{Name: "key", Type: connectors.String, Doc: "VARCHAR column that becomes the key of the message; it stays in the value.", Example: "symbol"},
+		connectors.Option{Name: "create", Type: connectors.Bool, Default: "true", Doc: "Create the topic when it is missing."},
+		connectors.Option{Name: "partitions", Type: connectors.Int, Doc: "Partitions of a topic that is created; the broker's default when absent.", Example: "3"},
 		connectors.ChangelogOption,
 	),
 	Open: openSink,
@@ -59,7 +64,13 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 			return nil, errs.New(errs.Schema, "open sink", "the key column %q is %s and must be VARCHAR", name, w.fields[w.key].Type).WithHint("cast it in the query")
 		}
 	}
-	if _, err := partitionsOf(ctx, s, connectors.OpenRequest{Clock: req.Clock}.Time()); err != nil {
+	c := connectors.OpenRequest{Clock: req.Clock}.Time()
+	if s.Bool("create") {
+		if err := createTopic(ctx, s, c); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := partitionsOf(ctx, s, c); err != nil {
 		return nil, err
 	}
 	opts, err := clientOptions(s)
@@ -71,6 +82,29 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 		return nil, errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
 	}
 	return w, nil
+}
+
+// createTopic makes the topic unless it exists, with the broker's replication and, unless told, its number of partitions.
+func createTopic(ctx context.Context, s connectors.Settings, c clock.Clock) error {
+	topic, partitions := s.String("topic"), int32(-1)
+	if s.Has("partitions") {
+		partitions = int32(s.Int("partitions"))
+	}
+	_, err := admin(ctx, s, c, func(ctx context.Context, a *kadm.Client) (struct{}, error) {
+		found, err := a.ListTopics(ctx, topic)
+		if err != nil || found.Has(topic) {
+			return struct{}{}, err
+		}
+		_, err = a.CreateTopic(ctx, partitions, -1, nil, topic)
+		if errors.Is(err, kerr.TopicAlreadyExists) {
+			err = nil // somebody else made it meanwhile
+		}
+		if err != nil && !kerr.IsRetriable(err) {
+			err = errs.New(errs.Source, "open sink", "the topic %q does not exist and cannot be created: %w", topic, err).WithHint("create it by hand, or ask for the right to")
+		}
+		return struct{}{}, err
+	})
+	return err
 }
 
 // Write encodes the rows and hands them to the client, which sends behind.
