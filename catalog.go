@@ -6,8 +6,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/all"
 	"github.com/riverbed/riverbed/core/bind"
@@ -262,31 +260,3 @@ func (c *scopeCatalog) TableFunctions() []string {
 }
 
 func (c *scopeCatalog) Function(name string) *fn.Scalar { return c.s.cat.udfs[strings.ToLower(name)] }
-
-// ArrowTable is a relation over batches that the caller holds.
-type ArrowTable struct {
-	fields []types.Field
-	chunks []arrow.RecordBatch
-}
-
-// NewArrowTable makes a relation of batches; they must have the Arrow forms of types.Type.Arrow.
-func NewArrowTable(schema *arrow.Schema, batches []arrow.RecordBatch) (*ArrowTable, error) {
-	fields, err := types.Schema(schema)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range fields {
-		if flow.Reserved(f.Name) {
-			return nil, errs.New(errs.Schema, "register", "a column may not be named %q", f.Name)
-		}
-	}
-	return &ArrowTable{fields, batches}, nil
-}
-
-func (t *ArrowTable) Fields() []types.Field { return t.fields }
-
-func (t *ArrowTable) Stats() flow.Stats { return chunkStats(t.chunks, t.fields) }
-
-func (t *ArrowTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
-	return newChunkScan(t.chunks, t.fields, req), nil
-}

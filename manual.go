@@ -244,25 +244,3 @@ func (m *Manual) Stats() incremental.Stats { return m.graph.Stats() }
 
 // Updating reports whether the changes carry weights.
 func (m *Manual) Updating() bool { return flow.HasWeights(m.graph.Schema()) }
-
-// Accumulated adds changes up to the result that a batch run would give. It is the measure of every parity test.
-type Accumulated struct{ z *zset }
-
-// NewAccumulated starts empty.
-func NewAccumulated(fields []types.Field) *Accumulated { return &Accumulated{newZset(fields)} }
-
-// Add takes a step's changes.
-func (a *Accumulated) Add(d flow.Delta) { a.z.add(d) }
-
-// Batches are the rows.
-func (a *Accumulated) Batches() []arrow.RecordBatch { return a.z.batches() }
-
-// Negative reports whether some row stands there less than zero times, which no correct changelog gives.
-func (a *Accumulated) Negative() bool {
-	for _, w := range a.z.weights {
-		if w < 0 {
-			return true
-		}
-	}
-	return false
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/riverbed/riverbed/core/bind"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/exec"
+	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/rules"
@@ -276,4 +277,21 @@ func explainText(q *plan.Query, mode plan.Mode, applied []rules.Applied, prof *e
 		}
 	}
 	return plan.Explain(q, o)
+}
+
+// constant evaluates an expression that reads no column.
+func (s *Session) constant(x sql.Expr) (types.Value, types.Type, error) {
+	e, err := bind.New(&scopeCatalog{s: s}, bind.Options{}).Expr(x, nil, types.Type{})
+	if err != nil {
+		return nil, types.Type{}, err
+	}
+	p, err := expr.Compile(e, nil)
+	if err != nil {
+		return nil, types.Type{}, err
+	}
+	a, err := p.EvalArray(s.fnEnv(s.clock.Now()), nil, 1)
+	if err != nil {
+		return nil, types.Type{}, err
+	}
+	return types.ValueAt(a, 0, e.Type()), e.Type(), nil
 }

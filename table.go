@@ -3,14 +3,12 @@ package riverbed
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
-	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -51,15 +49,6 @@ func (t *memTable) snapshot() []arrow.RecordBatch {
 
 // Stats implements flow.Relation.
 func (t *memTable) Stats() flow.Stats { return chunkStats(t.snapshot(), t.fields) }
-
-// chunkStats counts rows and, for columns of whole numbers, finds the range; the planner needs little more.
-func chunkStats(chunks []arrow.RecordBatch, fields []types.Field) flow.Stats {
-	s := flow.Stats{Exact: true, Columns: map[int]flow.ColumnStats{}}
-	for _, c := range chunks {
-		s.Rows += c.NumRows()
-	}
-	return s
-}
 
 // append adds rows of the declared columns and returns them with their row numbers.
 func (t *memTable) append(cols []arrow.Array, n int) arrow.RecordBatch {
@@ -110,54 +99,23 @@ func (t *memTable) restore(chunks []arrow.RecordBatch, next int64) {
 	t.mu.Unlock()
 }
 
-func takeBatch(b arrow.RecordBatch, rows []int32) arrow.RecordBatch {
-	cols := make([]arrow.Array, b.NumCols())
-	for i := range cols {
-		cols[i] = kernels.Take(b.Column(i), rows)
-	}
-	return array.NewRecordBatch(b.Schema(), cols, int64(len(rows)))
-}
-
 // Scan implements flow.Relation.
 func (t *memTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
 	return newChunkScan(t.snapshot(), t.fields, req), nil
 }
 
-// chunkScan hands out batches that lie in memory, columns picked, big ones cut.
-type chunkScan struct {
-	schema *arrow.Schema
-	at     []int
-	chunks []arrow.RecordBatch
-	next   atomic.Int64
+// tableDelta is rows that came to a table or left it.
+type tableDelta struct {
+	table *memTable
+	rows  arrow.RecordBatch // all fields, rowid last
+	sign  int64
 }
 
-const memoryMorsel = 64 << 10
-
-func newChunkScan(chunks []arrow.RecordBatch, fields []types.Field, req flow.ScanRequest) *chunkScan {
-	picked := make([]types.Field, len(req.Columns))
-	for i, c := range req.Columns {
-		picked[i] = fields[c]
+// source is the table as the binder sees it: one for all scans, so that an incremental run reads the table once. The
+// session is locked.
+func (t *memTable) source() *plan.Source {
+	if t.src == nil {
+		t.src = &plan.Source{Name: t.name, Relation: t, Fields: t.fields, Keys: append(t.uniqueKeys(), []int{len(t.columns)}), Table: true}
 	}
-	s := &chunkScan{schema: types.ArrowSchema(picked), at: req.Columns}
-	for _, c := range chunks {
-		for from := int64(0); from < c.NumRows(); from += memoryMorsel {
-			s.chunks = append(s.chunks, c.NewSlice(from, min(from+memoryMorsel, c.NumRows())))
-		}
-	}
-	return s
+	return t.src
 }
-
-func (s *chunkScan) Next(context.Context, int) (*flow.Morsel, error) {
-	i := s.next.Add(1) - 1
-	if i >= int64(len(s.chunks)) {
-		return nil, nil
-	}
-	b := s.chunks[i]
-	cols := make([]arrow.Array, len(s.at))
-	for k, c := range s.at {
-		cols[k] = b.Column(c)
-	}
-	return &flow.Morsel{Seq: i, Batch: array.NewRecordBatch(s.schema, cols, b.NumRows())}, nil
-}
-
-func (s *chunkScan) Close() error { return nil }

@@ -1,0 +1,98 @@
+package riverbed
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// ArrowTable is a relation over batches that the caller holds.
+type ArrowTable struct {
+	fields []types.Field
+	chunks []arrow.RecordBatch
+}
+
+// NewArrowTable makes a relation of batches; they must have the Arrow forms of types.Type.Arrow.
+func NewArrowTable(schema *arrow.Schema, batches []arrow.RecordBatch) (*ArrowTable, error) {
+	fields, err := types.Schema(schema)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		if flow.Reserved(f.Name) {
+			return nil, errs.New(errs.Schema, "register", "a column may not be named %q", f.Name)
+		}
+	}
+	return &ArrowTable{fields, batches}, nil
+}
+
+func (t *ArrowTable) Fields() []types.Field { return t.fields }
+
+func (t *ArrowTable) Stats() flow.Stats { return chunkStats(t.chunks, t.fields) }
+
+func (t *ArrowTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
+	return newChunkScan(t.chunks, t.fields, req), nil
+}
+
+// chunkStats counts rows and, for columns of whole numbers, finds the range; the planner needs little more.
+func chunkStats(chunks []arrow.RecordBatch, fields []types.Field) flow.Stats {
+	s := flow.Stats{Exact: true, Columns: map[int]flow.ColumnStats{}}
+	for _, c := range chunks {
+		s.Rows += c.NumRows()
+	}
+	return s
+}
+
+func takeBatch(b arrow.RecordBatch, rows []int32) arrow.RecordBatch {
+	cols := make([]arrow.Array, b.NumCols())
+	for i := range cols {
+		cols[i] = kernels.Take(b.Column(i), rows)
+	}
+	return array.NewRecordBatch(b.Schema(), cols, int64(len(rows)))
+}
+
+// chunkScan hands out batches that lie in memory, columns picked, big ones cut.
+type chunkScan struct {
+	schema *arrow.Schema
+	at     []int
+	chunks []arrow.RecordBatch
+	next   atomic.Int64
+}
+
+const memoryMorsel = 64 << 10
+
+func newChunkScan(chunks []arrow.RecordBatch, fields []types.Field, req flow.ScanRequest) *chunkScan {
+	picked := make([]types.Field, len(req.Columns))
+	for i, c := range req.Columns {
+		picked[i] = fields[c]
+	}
+	s := &chunkScan{schema: types.ArrowSchema(picked), at: req.Columns}
+	for _, c := range chunks {
+		for from := int64(0); from < c.NumRows(); from += memoryMorsel {
+			s.chunks = append(s.chunks, c.NewSlice(from, min(from+memoryMorsel, c.NumRows())))
+		}
+	}
+	return s
+}
+
+func (s *chunkScan) Next(context.Context, int) (*flow.Morsel, error) {
+	i := s.next.Add(1) - 1
+	if i >= int64(len(s.chunks)) {
+		return nil, nil
+	}
+	b := s.chunks[i]
+	cols := make([]arrow.Array, len(s.at))
+	for k, c := range s.at {
+		cols[k] = b.Column(c)
+	}
+	return &flow.Morsel{Seq: i, Batch: array.NewRecordBatch(s.schema, cols, b.NumRows())}, nil
+}
+
+func (s *chunkScan) Close() error { return nil }

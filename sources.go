@@ -1,0 +1,283 @@
+package riverbed
+
+import (
+	"context"
+	"strings"
+
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/connectors/all"
+	"github.com/riverbed/riverbed/core/bind"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/sql"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// CreateStream declares a stream over a connector.
+func (s *Session) CreateStream(ctx context.Context, name string, spec StreamSpec) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	return s.createSource(ctx, name, spec, true, false)
+}
+
+// CreateTable declares a table over a connector's bounded form.
+func (s *Session) CreateTable(ctx context.Context, name string, spec StreamSpec) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	return s.createSource(ctx, name, spec, false, false)
+}
+
+// AddStream puts a stream of this process (MemoryStream) under a name.
+func (s *Session) AddStream(name string, st flow.Stream, watermark, eventTime string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	return s.addStream(name, st, watermark, eventTime, 0, false)
+}
+
+func (s *Session) createSource(ctx context.Context, name string, spec StreamSpec, live, replace bool) error {
+	if err := s.free(name, replace); err != nil {
+		return err
+	}
+	src := all.Source(spec.Connector)
+	if src == nil {
+		return unknownConnector(spec.Connector, sourceNames())
+	}
+	options := map[string]string{}
+	for k, v := range spec.Options {
+		options[strings.ToLower(k)] = v
+	}
+	watermark, eventTime := take(options, "watermark", spec.Watermark), take(options, "event_time", spec.EventTime)
+	lateness, err := durationMS(take(options, "allowed_lateness", ""))
+	if err != nil {
+		return err
+	}
+	if src.Name == "kafka" && options["brokers"] == "" && s.cfg.kafkaBrokers != "" {
+		options["brokers"] = s.cfg.kafkaBrokers
+	}
+	set, err := src.Options.Parse("connector '"+src.Name+"'", options)
+	if err != nil {
+		return err
+	}
+	fields, err := s.declared(spec.Columns)
+	if err != nil {
+		return err
+	}
+	req := connectors.OpenRequest{Name: name, Settings: set, Schema: fields, Clock: s.clock}
+	if live {
+		if src.Stream == nil {
+			return errs.New(errs.Usage, "create stream", "the connector %q cannot be read as a stream", src.Name)
+		}
+		st, err := src.Stream(ctx, req)
+		if err != nil {
+			return err
+		}
+		return s.addStream(name, st, watermark, eventTime, lateness, replace)
+	}
+	if src.Relation == nil {
+		return errs.New(errs.Usage, "create table", "the connector %q never ends, so it cannot be a table", src.Name).WithHint("use CREATE STREAM")
+	}
+	rel, err := src.Relation(ctx, req)
+	if err != nil {
+		return err
+	}
+	s.cat.put(&entry{name: name, source: &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}})
+	return nil
+}
+
+// take removes an option of the session's own from a connector's options.
+func take(options map[string]string, key, given string) string {
+	if v, ok := options[key]; ok {
+		delete(options, key)
+		if given == "" {
+			return v
+		}
+	}
+	return given
+}
+
+func durationMS(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	v, err := types.ParseValue(s, types.Span)
+	if err != nil {
+		return 0, errs.New(errs.Usage, "create stream", "allowed_lateness: %q is not an interval", s)
+	}
+	iv := v.(types.IntervalValue)
+	return iv.Micros/1000 + int64(iv.Days)*86400000, nil
+}
+
+func (s *Session) declared(cols []ColumnSpec) ([]types.Field, error) {
+	if len(cols) == 0 {
+		return nil, nil
+	}
+	fields := make([]types.Field, len(cols))
+	for i, c := range cols {
+		x, err := sql.ParseExpr("CAST(NULL AS " + c.Type + ")")
+		if err != nil {
+			return nil, errs.New(errs.Schema, "create stream", "column %q: %q is not a type", c.Name, c.Type)
+		}
+		e, err := bind.New(&scopeCatalog{s: s}, bind.Options{}).Expr(x, nil, types.Type{})
+		if err != nil {
+			return nil, err
+		}
+		fields[i] = types.Field{Name: c.Name, Type: e.Type()}
+	}
+	return fields, nil
+}
+
+func (s *Session) addStream(name string, st flow.Stream, watermark, eventTime string, latenessMS int64, replace bool) error {
+	if err := s.free(name, replace); err != nil {
+		return err
+	}
+	src := &plan.Source{Name: name, Stream: st, Fields: st.Fields()}
+	for _, f := range src.Fields {
+		if flow.Reserved(f.Name) {
+			return errs.New(errs.Schema, "create stream", "a column may not be named %q", f.Name)
+		}
+	}
+	if watermark != "" {
+		spec, err := s.watermark(src.Fields, watermark, eventTime)
+		if err != nil {
+			return err
+		}
+		spec.LatenessUS = min(latenessMS, s.cfg.maxWatermarkLag) * 1000
+		spec.IdleTimeout = s.cfg.idleTimeout
+		src.Watermark = spec
+	}
+	s.cat.put(&entry{name: name, source: src})
+	return nil
+}
+
+// watermark binds a watermark expression. The event-time column is the one that the expression names.
+func (s *Session) watermark(fields []types.Field, text, eventTime string) (*plan.WatermarkSpec, error) {
+	x, err := sql.ParseExpr(text)
+	if err != nil {
+		return nil, errs.As(err).WithSQL(text)
+	}
+	e, err := bind.New(&scopeCatalog{s: s}, bind.Options{SQL: text}).Expr(x, fields, types.Type{})
+	if err != nil {
+		return nil, err
+	}
+	if !e.Type().IsTemporal() || e.Type().Kind == types.Time {
+		return nil, errs.New(errs.Schema, "create stream", "the watermark %q is of type %s, not a timestamp", text, e.Type())
+	}
+	cols := map[int]bool{}
+	exprColumns(e, cols)
+	at := -1
+	for i, f := range fields {
+		if strings.EqualFold(f.Name, eventTime) || (eventTime == "" && cols[i]) {
+			if at >= 0 {
+				return nil, errs.New(errs.Schema, "create stream", "the watermark %q names several columns", text).WithHint("say which one is the event time: event_time = '…'")
+			}
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil, errs.New(errs.Schema, "create stream", "the watermark %q names no column of the stream", text)
+	}
+	if !fields[at].Type.IsTimestamp() && fields[at].Type.Kind != types.Date {
+		return nil, errs.New(errs.Schema, "create stream", "the event-time column %q is of type %s, not a timestamp", fields[at].Name, fields[at].Type)
+	}
+	return &plan.WatermarkSpec{Column: at, Expr: e, SQL: text}, nil
+}
+
+func sourceNames() []string {
+	var out []string
+	for _, s := range all.Sources {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+func sinkNames() []string {
+	var out []string
+	for _, s := range all.Sinks {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+func unknownConnector(name string, known []string) error {
+	hint := errs.DidYouMean(name, known)
+	if hint == "" {
+		hint = "known connectors: " + strings.Join(known, ", ")
+	}
+	return errs.New(errs.Usage, "create", "unknown connector %q", name).WithHint("%s", hint)
+}
+
+func exprColumns(e expr.Expr, into map[int]bool) {
+	set := map[expr.ColID]bool{}
+	expr.Columns(e, set)
+	for id := range set {
+		into[int(id)] = true
+	}
+}
+
+// connectorSpec reads WITH (connector = '…', option = value, …).
+func (s *Session) connectorSpec(with []sql.Option) (ConnectorSpec, error) {
+	spec := ConnectorSpec{Options: map[string]string{}}
+	for _, o := range with {
+		v, err := s.optionValue(o)
+		if err != nil {
+			return spec, err
+		}
+		if key := strings.ToLower(o.Key); key == "connector" {
+			spec.Connector = strings.ToLower(v)
+		} else {
+			spec.Options[key] = v
+		}
+	}
+	if spec.Connector == "" {
+		pos := errs.Pos{}
+		if len(with) > 0 {
+			pos = with[0].Position()
+		}
+		return spec, errs.E(errs.Usage, "create", pos, "WITH (…) names no connector").WithHint("write connector = 'kafka', or another of: %s", strings.Join(sourceNames(), ", "))
+	}
+	return spec, nil
+}
+
+// optionValue evaluates the value of an option to text.
+func (s *Session) optionValue(o sql.Option) (string, error) {
+	if o.Value == nil {
+		return "true", nil
+	}
+	v, t, err := s.constant(o.Value)
+	if err != nil {
+		return "", err
+	}
+	if str, ok := v.(string); ok {
+		return str, nil
+	}
+	if list, ok := v.([]types.Value); ok {
+		return optionText(list), nil
+	}
+	return types.Format(v, t), nil
+}
+
+func (s *Session) streamColumns(spec *StreamSpec, r *sql.Relation) error {
+	fields, err := s.columnFields(r.Columns)
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		spec.Columns = append(spec.Columns, ColumnSpec{f.Name, f.Type.String()})
+	}
+	if r.Watermark != nil {
+		spec.Watermark = sql.Print(r.Watermark.Expr)
+		spec.EventTime = r.Watermark.Column.Name
+	}
+	return nil
+}

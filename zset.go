@@ -1,0 +1,119 @@
+package riverbed
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/hashtable"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/rowkey"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// zset is the accumulated output of a changelog: how often each row stands in it. Rows are kept as their exact keys,
+// so that a row is retracted by the very row that was inserted (-0.0 is another row than 0.0).
+type zset struct {
+	fields  []types.Field
+	types   []types.Type
+	exact   []rowkey.Key
+	enc     *rowkey.Encoder
+	ids     *hashtable.Groups
+	weights []int64
+	cached  []arrow.RecordBatch
+}
+
+func newZset(fields []types.Field) *zset {
+	z := &zset{fields: fields, exact: make([]rowkey.Key, len(fields)), ids: hashtable.NewGroups([]types.Type{types.Binary})}
+	for i, f := range fields {
+		z.types = append(z.types, f.Type)
+		z.exact[i].Exact = true
+	}
+	z.enc = rowkey.NewEncoder(z.types, z.exact)
+	return z
+}
+
+func (z *zset) add(d flow.Delta) {
+	n := d.Rows()
+	if n == 0 {
+		return
+	}
+	z.cached = nil
+	rows := z.enc.Encode(d.Columns(), n)
+	offs := make([]int32, n+1)
+	for i := range offs {
+		offs[i] = int32(rows.Offs[i])
+	}
+	ids := make([]uint32, n)
+	z.ids.FindOrAdd([]arrow.Array{kernels.NewBytes(arrow.BinaryTypes.Binary, offs, rows.Data, nil)}, n, ids)
+	for len(z.weights) < z.ids.Len() {
+		z.weights = append(z.weights, 0)
+	}
+	w := d.Weights()
+	for i, id := range ids {
+		if w == nil {
+			z.weights[id]++
+		} else {
+			z.weights[id] += w[i]
+		}
+	}
+	var gone []uint32
+	freed := map[uint32]bool{}
+	for _, id := range ids {
+		if z.weights[id] == 0 && !freed[id] {
+			freed[id] = true
+			gone = append(gone, id)
+		}
+	}
+	z.ids.Free(gone)
+}
+
+// batches are the rows, each as often as it stands there.
+func (z *zset) batches() []arrow.RecordBatch {
+	if z.cached != nil {
+		return z.cached
+	}
+	var live, times []uint32
+	for id, w := range z.weights {
+		if w > 0 {
+			times = append(times, uint32(w))
+			live = append(live, uint32(id))
+		}
+	}
+	z.cached = []arrow.RecordBatch{}
+	if len(live) == 0 {
+		return z.cached
+	}
+	offs, data := kernels.Spans(z.ids.KeysOf(live)[0])
+	cols := rowkey.Decode(z.types, z.exact, len(live), func(i int) []byte { return data[offs[i]:offs[i+1]] })
+	var idx []int32
+	for i, n := range times {
+		for ; n > 0; n-- {
+			idx = append(idx, int32(i))
+		}
+	}
+	z.cached = append(z.cached, array.NewRecordBatch(types.ArrowSchema(z.fields), kernels.TakeBatch(cols, idx), int64(len(idx))))
+	return z.cached
+}
+
+// Accumulated adds changes up to the result that a batch run would give. It is the measure of every parity test.
+type Accumulated struct{ z *zset }
+
+// NewAccumulated starts empty.
+func NewAccumulated(fields []types.Field) *Accumulated { return &Accumulated{newZset(fields)} }
+
+// Add takes a step's changes.
+func (a *Accumulated) Add(d flow.Delta) { a.z.add(d) }
+
+// Batches are the rows.
+func (a *Accumulated) Batches() []arrow.RecordBatch { return a.z.batches() }
+
+// Negative reports whether some row stands there less than zero times, which no correct changelog gives.
+func (a *Accumulated) Negative() bool {
+	for _, w := range a.z.weights {
+		if w < 0 {
+			return true
+		}
+	}
+	return false
+}
