@@ -108,9 +108,18 @@ func admin[T any](ctx context.Context, s connectors.Settings, c clock.Clock, ask
 		return zero, errs.New(errs.Usage, "connect", "the options for the brokers %s: %w", strings.Join(s.List("brokers"), ", "), err)
 	}
 	defer client.Close()
-	wait := 100 * time.Millisecond
+	return retry(ctx, s, c, func(ctx context.Context) (T, error) { return ask(ctx, kadm.NewClient(client)) })
+}
+
+// firstWait is how long we wait before the second attempt; each further wait is twice as long.
+const firstWait = 200 * time.Millisecond
+
+// retry asks at most attempts times, with growing waits between.
+func retry[T any](ctx context.Context, s connectors.Settings, c clock.Clock, ask func(context.Context) (T, error)) (T, error) {
+	var zero T
+	wait := firstWait
 	for n := 1; ; n++ {
-		answer, err := ask(ctx, kadm.NewClient(client))
+		answer, err := ask(ctx)
 		if err == nil {
 			return answer, nil
 		}

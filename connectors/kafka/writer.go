@@ -81,6 +81,14 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 	if err != nil {
 		return nil, errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
 	}
+	// The client fails its records when the coordinator is still loading, as in the seconds after a broker's start.
+	if _, err := retry(ctx, s, c, func(ctx context.Context) (int64, error) {
+		id, _, err := w.client.ProducerID(ctx)
+		return id, err
+	}); err != nil {
+		w.client.Close()
+		return nil, err
+	}
 	return w, nil
 }
 
