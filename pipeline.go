@@ -66,14 +66,24 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	write, closeSink, err := p.open(r.ctx, r)
+	// The sink outlives the run's context, which ends with the last step: what was taken is still written. It is
+	// abandoned when the run failed, or was cancelled while the sink opened.
+	sinkCtx, abandon := context.WithCancel(context.WithoutCancel(r.ctx))
+	opened := context.AfterFunc(r.ctx, abandon)
+	write, closeSink, err := p.open(sinkCtx, r)
+	opened()
 	if err != nil {
+		abandon()
 		r.cancel()
 		r.closeReaders()
 		return nil, err
 	}
 	h := &Handle{s: s, run: r}
 	r.finish = func(runErr error) error { // after the last step: write what waits, make it visible
+		defer abandon()
+		if runErr != nil {
+			abandon()
+		}
 		close(queue)
 		<-drained
 		select {

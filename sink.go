@@ -47,7 +47,7 @@ func (p *Pipeline) open(ctx context.Context, r *runner) (write func(flow.Delta) 
 	}
 	last := p.q.s.clock.Now()
 	epoch := flow.Epoch(0)
-	stage := func(ctx context.Context) error {
+	stage := func() error {
 		epoch++
 		_, err := w.Stage(ctx, epoch)
 		return err
@@ -60,15 +60,14 @@ func (p *Pipeline) open(ctx context.Context, r *runner) (write func(flow.Delta) 
 		}
 		if now := p.q.s.clock.Now(); now.Sub(last) >= flushEvery {
 			last = now
-			return stage(ctx)
+			return stage()
 		}
 		return nil
 	}
 	shut = func(ok bool) error {
 		var err error
 		if ok {
-			// The run's context may have ended (stop); what was taken is still made visible.
-			err = stage(context.WithoutCancel(ctx))
+			err = stage()
 		}
 		if e := w.Close(); err == nil {
 			err = e
