@@ -289,9 +289,9 @@ func (e *env) binary(x *sql.Binary, left, right expr.Expr) expr.Expr {
 	case comparisons[x.Op]:
 		return e.compare(string(x.Op), left, right, x.Pos)
 	case x.Op == sql.OpMatch:
-		return e.call(x.Pos, "regexp_full_match", left, right)
+		return e.call(x.Pos, "regexp_matches", left, right)
 	case x.Op == sql.OpNotMatch:
-		return &expr.Not{Arg: e.call(x.Pos, "regexp_full_match", left, right)}
+		return &expr.Not{Arg: e.call(x.Pos, "regexp_matches", left, right)}
 	case x.Op == sql.OpStartsWith:
 		return e.call(x.Pos, "starts_with", left, right)
 	}

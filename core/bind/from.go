@@ -202,6 +202,13 @@ func (b *Binder) unnestTable(t *sql.TableFunction, e *env) (plan.Node, *scope) {
 	if list == nil || len(list.Items) == 0 {
 		failUnsupported(t.Pos, "unnest of anything but a list that is written out")
 	}
+	sql.Inspect(list, func(n sql.Node) bool {
+		if c, ok := n.(*sql.ColumnRef); ok && e.scope.parent == nil {
+			panic(errs.E(errs.Unsupported, "bind", c.Pos, "unnest of a list that reads the columns of another table is not supported yet, neither in batch nor in incremental mode").
+				WithHint("unnest takes a list of constants, such as unnest([1, 2])"))
+		}
+		return true
+	})
 	items, typ := e.branches(e.bindAll(list.Items), list.Pos, "the list")
 	v := &plan.Values{Cols: []plan.Column{b.column("unnest", typ)}}
 	for _, x := range items {

@@ -169,8 +169,8 @@ func typeName(e *env, x *sql.Function) expr.Expr {
 }
 
 func unnest(_ *env, x *sql.Function) expr.Expr {
-	failUnsupported(x.Pos, "unnest")
-	return nil
+	panic(errs.E(errs.Unsupported, "bind", x.Pos, "unnest in an expression is not supported yet, neither in batch nor in incremental mode").
+		WithHint("FROM unnest([1, 2]) makes rows of a list that is written out"))
 }
 
 func isAggregate(name string) bool {

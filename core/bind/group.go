@@ -160,6 +160,7 @@ func (bl *block) key(x sql.Expr, names bool) []int {
 			}
 		}
 	}
+	bl.refuseNegative(x, groupClause.name)
 	e := bl.env(groupClause)
 	if f, ok := x.(*sql.Function); ok && f.Over == nil {
 		if kind, _ := isTimeWindow(lower(f.Name.Last().Name)); kind != 0 {
@@ -187,6 +188,17 @@ func (bl *block) ordinal(l *sql.Literal, where string) *item {
 		fail(l.Pos, "%s %s is out of range: the select list has %d items", where, l.Text, len(bl.items))
 	}
 	return &bl.items[n-1]
+}
+
+// refuseNegative refuses -1, which can only be meant as a position, as DuckDB does.
+func (bl *block) refuseNegative(x sql.Expr, where string) {
+	u, ok := x.(*sql.Unary)
+	if !ok {
+		return
+	}
+	if l, negative := signed(u); l != nil && l.Kind == sql.LitInt && negative {
+		fail(u.Pos, "%s -%s is out of range: the select list has %d items", where, l.Text, len(bl.items))
+	}
 }
 
 // groupByAll makes every item without an aggregate a key.

@@ -14,7 +14,7 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// literal binds a constant with DuckDB's types: whole numbers are INTEGER, BIGINT or HUGEINT by size, 1.5 is
+// literal binds a constant with DuckDB's types: whole numbers are INTEGER, BIGINT, HUGEINT or UHUGEINT by size, 1.5 is
 // DECIMAL(2,1), a number that is too long for them DOUBLE.
 func literal(x *sql.Literal) *expr.Lit {
 	switch x.Kind {
@@ -62,8 +62,18 @@ func number(x *sql.Literal, negative bool) *expr.Lit {
 		return &expr.Lit{V: n.Int64(), T: types.Int64}
 	case n.BitLen() < 128:
 		return &expr.Lit{V: decimal128.FromBigInt(n), T: types.Int128}
+	case n.BitLen() == 128 && n.Sign() > 0:
+		return &expr.Lit{V: wideBits(n), T: types.Uint128}
+	case n.BitLen() == 128 && n.TrailingZeroBits() == 127: // the least HUGEINT
+		return &expr.Lit{V: decimal128.New(math.MinInt64, 0), T: types.Int128}
 	}
 	return double(text, x.Pos)
+}
+
+// wideBits is a positive number of up to 128 bits, as UHUGEINT holds it.
+func wideBits(n *big.Int) decimal128.Num {
+	hi := new(big.Int).Rsh(n, 64)
+	return decimal128.New(int64(hi.Uint64()), new(big.Int).And(n, new(big.Int).SetUint64(math.MaxUint64)).Uint64())
 }
 
 func double(text string, pos errs.Pos) *expr.Lit {
@@ -114,6 +124,9 @@ func whole(l *expr.Lit) *big.Int {
 	case uint64:
 		return new(big.Int).SetUint64(v)
 	case decimal128.Num:
+		if l.T.Kind == types.UHugeInt && v.HighBits() < 0 {
+			return nil
+		}
 		if l.T.Kind != types.Decimal {
 			return v.BigInt()
 		}

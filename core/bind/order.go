@@ -49,6 +49,8 @@ func (bl *block) distinctOn() []term {
 // term resolves one expression: a position, a name of the select list before a column of FROM, or any expression.
 func (bl *block) term(x sql.Expr, c clause) term {
 	switch l := x.(type) {
+	case *sql.Unary:
+		bl.refuseNegative(l, c.name)
 	case *sql.Literal:
 		if l.Kind != sql.LitInt {
 			failHint(l.Pos, "order by a column, or by its position", "%s a constant has no effect", c.name)

@@ -3,6 +3,7 @@ package bind
 import (
 	"bytes"
 	"math"
+	"slices"
 
 	"github.com/riverbed/riverbed/core/expr"
 )
@@ -47,8 +48,12 @@ func same(a, b expr.Expr) bool {
 	case *expr.Case:
 		y, ok := b.(*expr.Case)
 		return ok && len(x.Whens) == len(y.Whens) && (x.Else == nil) == (y.Else == nil) && sameList(x.Children(), y.Children())
+	case *expr.Subquery:
+		y, ok := b.(*expr.Subquery)
+		return ok && x.Kind == y.Kind && x.Op == y.Op && x.Negate == y.Negate && x.Source == y.Source && x.Source != nil &&
+			slices.Equal(x.Outer, y.Outer) && sameList(x.Args, y.Args)
 	}
-	return false // subqueries are equal only to themselves
+	return false
 }
 
 func sameList(a, b []expr.Expr) bool {

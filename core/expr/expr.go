@@ -112,6 +112,7 @@ type Subquery struct {
 	Outer  []ColID // columns of outer queries that the plan uses
 	T      types.Type
 	Pos    errs.Pos
+	Source any // comparable: subqueries of equal sources that take the same columns from outside are equal; nil is equal to none
 }
 
 func (e *Col) Type() types.Type      { return e.T }

@@ -351,7 +351,7 @@ func litText(e *expr.Lit) string {
 		if e.T.Kind == types.Decimal {
 			return v.ToString(int32(e.T.Scale))
 		}
-		return v.BigInt().String()
+		return types.Format(v, e.T)
 	case types.IntervalValue:
 		return "INTERVAL '" + intervalText(v) + "'"
 	case int64:
