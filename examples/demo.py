@@ -1,8 +1,7 @@
 """The main job of Riverbed: one SQL text, once over Parquet files and once over a live Kafka topic, the same rows.
 
-    make demo                                  on embedded defaults
-    KAFKA_BROKERS=host:port make demo          on your broker
-    python examples/demo.py --alerts 1000000   more of it
+`make demo` runs it on embedded defaults, `KAFKA_BROKERS=host:port make demo` on your broker, and
+`python examples/demo.py --alerts 1000000` takes more of it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,14 @@ WHERE mag IS NOT NULL
 GROUP BY filter, TUMBLE(ts, INTERVAL '10 minutes')
 EMIT ON WATERMARK
 """
-SCHEMA = {"alert_id": "BIGINT", "object_id": "VARCHAR", "filter": "VARCHAR", "mag": "DOUBLE", "score": "DOUBLE", "ts": "TIMESTAMP"}
+SCHEMA = {
+    "alert_id": "BIGINT",
+    "object_id": "VARCHAR",
+    "filter": "VARCHAR",
+    "mag": "DOUBLE",
+    "score": "DOUBLE",
+    "ts": "TIMESTAMP",
+}
 COLUMNS = ", ".join(SCHEMA)
 WATERMARK = "ts - INTERVAL '1 minute'"
 
@@ -53,9 +59,12 @@ def broker() -> Iterator[str]:
         return
     root = pathlib.Path(__file__).resolve().parents[1]
     binary = root / "build" / "kfaked"
+    if not binary.exists():
+        console.print("[dim]building the embedded broker (once)[/dim]")
     subprocess.run(["go", "build", "-o", str(binary), "./tools/kfaked"], cwd=root, check=True)
     process = subprocess.Popen([str(binary)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdin is not None
     try:
         yield process.stdout.readline().strip()
     finally:
@@ -64,6 +73,9 @@ def broker() -> Iterator[str]:
 
 
 def show(title: str, rows: list[dict[str, object]], limit: int = 8) -> None:
+    if not rows:
+        console.print(f"{title}: no rows\n")
+        return
     table = Table(title=title, title_justify="left")
     for name in rows[0]:
         table.add_column(name, justify="left" if name == "filter" else "right")
@@ -109,9 +121,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7)
     a = parser.parse_args()
     session = rb.Session()
-    with tempfile.TemporaryDirectory() as folder, broker() as brokers, Progress(
-        TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
-    ) as progress:
+    columns = TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with tempfile.TemporaryDirectory() as folder, broker() as brokers, Progress(*columns, console=console) as progress:
         topic = f"alerts-{os.getpid()}-{int(time.time())}"
         session.create_table("made", source=rb.Generator("sky_alerts", rows=a.alerts, seed=a.seed))
 
@@ -128,7 +139,8 @@ def main() -> int:
         progress.update(step, completed=a.alerts)
 
         step = progress.add_task("producing the alerts to Kafka", total=a.alerts)
-        with session.sql(f"SELECT {COLUMNS} FROM made").sink(rb.Kafka(topic, brokers=brokers)).run(blocking=False) as producer:
+        pipeline = session.sql(f"SELECT {COLUMNS} FROM made").sink(rb.Kafka(topic, brokers=brokers))
+        with pipeline.run(blocking=False) as producer:
             while not producer.wait(0.1):
                 progress.update(step, completed=producer.metrics()["rows_out"])
         progress.update(step, completed=a.alerts)
@@ -156,10 +168,21 @@ def main() -> int:
     show("incremental, over Kafka, each window once it closed", streamed)
     equal = batch == streamed  # every value, every bit
     pings.sort()
-    console.print(f"batch        {a.alerts / batch_s:>12,.0f} alerts/s   ({batch_s:.2f} s)")
-    console.print(f"incremental  {a.alerts / stream_s:>12,.0f} alerts/s   ({stream_s:.2f} s, {metrics['steps']} steps, {metrics['late_rows']} late, {metrics['bad_rows']} bad)")
-    console.print(f"latency      {1e3 * statistics.median(pings):>12.2f} ms median, {1e3 * pings[math.ceil(0.99 * len(pings)) - 1]:.2f} ms p99, from producing an alert to reading its result")
-    console.print("[green]the rows are equal, bit for bit[/green]" if equal else "[red]THE ROWS DIFFER[/red]")
+    slowest = pings[math.ceil(0.99 * len(pings)) - 1]
+    run = f"{metrics['steps']} steps, {metrics['late_rows']} late, {metrics['bad_rows']} bad"
+    for name, figure, unit, note in (
+        ("batch", f"{a.alerts / batch_s:,.0f}", "alerts/s", f"{batch_s:.2f} s"),
+        ("incremental", f"{a.alerts / stream_s:,.0f}", "alerts/s", f"{stream_s:.2f} s, {run}"),
+        (
+            "latency",
+            f"{1e3 * statistics.median(pings):.2f}",
+            "ms",
+            f"median; p99 {1e3 * slowest:.2f} ms, alert to result",
+        ),
+    ):
+        console.print(f"{name:<12}{figure:>12} {unit:<8}  ({note})")
+    same = "[green]the rows are equal, bit for bit[/green]"
+    console.print(same if equal else "[red]THE ROWS DIFFER[/red]")
     return 0 if equal else 1
 
 

@@ -7,5 +7,6 @@ say "building the wheel"
 rm -rf build/demo-wheel
 pip -q --disable-pip-version-check wheel --no-deps --no-build-isolation -w build/demo-wheel . >/dev/null
 [ -x .venv-demo/bin/python ] || "$(find_python)" -m venv .venv-demo
-uv pip install -q --python .venv-demo/bin/python --reinstall-package riverbed build/demo-wheel/*.whl
+wheel=$(ls build/demo-wheel/*.whl)
+uv pip install -q --python .venv-demo/bin/python --reinstall-package riverbed "riverbed[demo] @ file://$PWD/$wheel"
 exec .venv-demo/bin/python examples/demo.py "$@"
