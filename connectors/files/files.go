@@ -75,6 +75,9 @@ type ReadRequest struct {
 	Columns   []int // positions in Fields
 	BatchRows int
 	Lenient   bool // records that do not decode go to Batch.Bad instead of ending the read
+	// Narrow drops rows; its stages' columns are positions in Columns. A format may ignore it. Worker is the reader's number.
+	Narrow *flow.Narrowing
+	Worker int
 }
 
 // Unit describes a part of a file.
@@ -103,6 +106,8 @@ type Batch struct {
 	Rows    arrow.RecordBatch // may be nil when all records were bad
 	Bad     []flow.BadRow     // Lenient only
 	Records int64             // rows and bad ones
+	// Narrowed: the rows went through ReadRequest.Narrow; Rows may then be empty.
+	Narrowed bool
 }
 
 // Options are the options that all file sources share.

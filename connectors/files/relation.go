@@ -261,7 +261,7 @@ func (s *scan) Next(ctx context.Context, worker int) (m *flow.Morsel, err error)
 			return nil, err
 		}
 		if w.batches == nil {
-			ok, err := s.open(ctx, w)
+			ok, err := s.open(ctx, w, worker)
 			if !ok || err != nil {
 				return nil, err
 			}
@@ -277,17 +277,17 @@ func (s *scan) Next(ctx context.Context, worker int) (m *flow.Morsel, err error)
 		if b.Rows == nil || b.Rows.NumRows() == 0 {
 			continue
 		}
-		m := &flow.Morsel{Seq: w.seq, Batch: w.project.apply(b.Rows)}
+		m := &flow.Morsel{Seq: w.seq, Batch: w.project.apply(b.Rows), Narrowed: b.Narrowed}
 		w.seq++
 		return m, nil
 	}
 }
 
 // open takes the next unit; ok is false at the end.
-func (s *scan) open(ctx context.Context, w *worker) (ok bool, err error) {
+func (s *scan) open(ctx context.Context, w *worker, worker int) (ok bool, err error) {
 	if w.member != nil && w.unit+1 < len(w.member.file.Units()) {
 		w.unit++
-		w.batches, err = w.project.open(ctx, w.unit, s.req.BatchRows)
+		w.batches, err = w.project.open(ctx, w.unit, s.req.BatchRows, worker)
 		return err == nil, err
 	}
 	w.member = nil
@@ -303,22 +303,23 @@ func (s *scan) open(ctx context.Context, w *worker) (ok bool, err error) {
 		}
 		w.member, w.unit, u.unit = m, 0, 0
 		if len(m.file.Units()) == 0 {
-			return s.open(ctx, w)
+			return s.open(ctx, w, worker)
 		}
 	}
 	w.seq = int64(i) << seqShift
 	w.project = m.project(s.req.Columns, s.schema)
-	w.batches, err = w.project.open(ctx, u.unit, s.req.BatchRows)
+	w.project.narrow = w.project.narrowing(s.req.Narrow)
+	w.batches, err = w.project.open(ctx, u.unit, s.req.BatchRows, worker)
 	return err == nil, err
 }
 
 // open starts a unit. When no column of the file is asked for, the rows of a unit that knows their number are
 // counted, not read.
-func (p *projection) open(ctx context.Context, unit, batchRows int) (Batches, error) {
+func (p *projection) open(ctx context.Context, unit, batchRows, worker int) (Batches, error) {
 	if u := p.m.file.Units()[unit]; len(p.read) == 0 && u.Rows >= 0 {
 		return &counted{left: u.Rows, batch: int64(batchRows)}, nil
 	}
-	return p.m.file.Read(ctx, ReadRequest{Unit: unit, Columns: p.read, BatchRows: batchRows})
+	return p.m.file.Read(ctx, ReadRequest{Unit: unit, Columns: p.read, BatchRows: batchRows, Narrow: p.narrow, Worker: worker})
 }
 
 func (w *worker) close() {

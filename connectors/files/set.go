@@ -12,6 +12,7 @@ import (
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -190,6 +191,7 @@ type projection struct {
 	read    []int // of the file
 	at      []int // by requested column: place in read, or -1
 	schema  *arrow.Schema
+	narrow  *flow.Narrowing // in terms of read
 }
 
 func (m *member) project(columns []int, schema *arrow.Schema) *projection {
@@ -202,6 +204,25 @@ func (m *member) project(columns []int, schema *arrow.Schema) *projection {
 		}
 	}
 	return p
+}
+
+// narrowing puts the stages in terms of the file's columns; nil when one reads a column that the file does not hold as it is.
+func (p *projection) narrowing(n *flow.Narrowing) *flow.Narrowing {
+	if n == nil {
+		return nil
+	}
+	out := &flow.Narrowing{Take: n.Take, Stages: make([]flow.Stage, len(n.Stages))}
+	for i, st := range n.Stages {
+		cols := make([]int, len(st.Columns))
+		for k, c := range st.Columns {
+			of := p.columns[c]
+			if cols[k] = p.at[c]; cols[k] < 0 || !p.m.types[of].Equal(p.m.set.fields[of].Type) {
+				return nil
+			}
+		}
+		out.Stages[i] = flow.Stage{Columns: cols, Select: st.Select}
+	}
+	return out
 }
 
 // apply brings a batch of the file into the columns of the request.

@@ -13,8 +13,13 @@ import (
 type column interface {
 	// next reads the next rows rows.
 	next(rows int) (arrow.Array, error)
+	// pick reads the next rows rows and returns those of sel, which rises.
+	pick(rows int, sel []int32, take takeFunc) (arrow.Array, error)
 	close()
 }
+
+// lender is a column whose batches, when only filters see them, are given back to the reader.
+type lender interface{ lend() }
 
 // values decodes the values of the current page, without NULLs. decode is told where they go by its owner.
 type values interface {

@@ -143,7 +143,7 @@ func (p *parquetFile) Read(ctx context.Context, req files.ReadRequest) (_ files.
 	if err != nil {
 		return nil, err
 	}
-	g := &group{file: p, src: f, left: p.units[req.Unit].Rows, batch: int64(req.BatchRows)}
+	g := &group{file: p, src: f, left: p.units[req.Unit].Rows, batch: int64(req.BatchRows), narrow: req.Narrow, worker: req.Worker}
 	if g.batch <= 0 {
 		g.batch = files.DefaultBatchRows
 	}
@@ -163,21 +163,32 @@ type group struct {
 	names   []string
 	left    int64
 	batch   int64
+	narrow  *flow.Narrowing
+	worker  int
 }
 
 func (g *group) open(ctx context.Context, req files.ReadRequest) error {
 	p := g.file
 	// Pages are read one by one: a buffer for a whole column chunk would be cleared, filled and thrown away.
-	props := pq.NewReaderProperties(memory.DefaultAllocator)
+	props := pq.NewReaderProperties(pages)
 	props.BufferedStreamEnabled = true
+	props.BufferSize = readAhead
 	rdr, err := pqfile.NewParquetReader(io.NewSectionReader(g.src, 0, p.ref.Info.Size), pqfile.WithMetadata(p.meta), pqfile.WithReadProps(props))
 	if err != nil {
 		return err
 	}
 	rows := rdr.RowGroup(req.Unit)
+	lent := map[int]bool{}
+	if req.Narrow != nil {
+		for _, st := range req.Narrow.Stages {
+			for _, c := range st.Columns {
+				lent[c] = true
+			}
+		}
+	}
 	var slow *pqarrow.FileReader
 	fields := make([]types.Field, 0, len(req.Columns))
-	for _, c := range req.Columns {
+	for i, c := range req.Columns {
 		l := p.leaves[c]
 		fields = append(fields, l.field)
 		g.names = append(g.names, l.field.Name)
@@ -188,11 +199,20 @@ func (g *group) open(ctx context.Context, req files.ReadRequest) error {
 			if err != nil {
 				return fmt.Errorf("column %q: %w", l.field.Name, err)
 			}
-			g.columns = append(g.columns, l.open(chunk{pages: pages, optional: p.meta.Schema.Column(l.col).MaxDefinitionLevel() == 1}))
+			col := l.open(chunk{pages: pages, optional: p.meta.Schema.Column(l.col).MaxDefinitionLevel() == 1})
+			if x, ok := col.(lender); ok && lent[i] {
+				x.lend()
+			}
+			g.columns = append(g.columns, col)
 			continue
 		}
 		if slow == nil {
-			if slow, err = pqarrow.NewFileReader(rdr, pqarrow.ArrowReadProperties{BatchSize: g.batch}, memory.DefaultAllocator); err != nil {
+			// A reader of its own: what it returns may share memory with its pages, which ours take back.
+			own, err := pqfile.NewParquetReader(io.NewSectionReader(g.src, 0, p.ref.Info.Size), pqfile.WithMetadata(p.meta))
+			if err != nil {
+				return err
+			}
+			if slow, err = pqarrow.NewFileReader(own, pqarrow.ArrowReadProperties{BatchSize: g.batch}, memory.DefaultAllocator); err != nil {
 				return err
 			}
 		}
@@ -235,14 +255,19 @@ func (g *group) Next(context.Context) (_ files.Batch, err error) {
 		return files.Batch{}, io.EOF
 	}
 	n := min(g.left, g.batch)
-	cols := make([]arrow.Array, len(g.columns))
-	for i, c := range g.columns {
-		if cols[i], err = c.next(int(n)); err != nil {
-			return files.Batch{}, files.Corrupt(Format{}, g.file.ref.Name(), fmt.Errorf("column %q: %w", g.names[i], err))
+	g.left -= n
+	b := batch{group: g, read: int(n), rows: int(n), cols: make([]arrow.Array, len(g.columns))}
+	if g.narrow != nil {
+		if err := b.narrow(g.narrow); err != nil {
+			return files.Batch{}, err
 		}
 	}
-	g.left -= n
-	return files.Batch{Rows: array.NewRecordBatch(g.schema, cols, n), Records: n}, nil
+	for i := range b.cols {
+		if err := b.decode(i); err != nil {
+			return files.Batch{}, err
+		}
+	}
+	return files.Batch{Rows: array.NewRecordBatch(g.schema, b.cols, int64(b.rows)), Records: n, Narrowed: g.narrow != nil}, nil
 }
 
 func (g *group) Close() error {
@@ -292,6 +317,14 @@ func (f *fallback) next(rows int) (arrow.Array, error) {
 		}
 	}
 	return decode.Canonical(a, f.t)
+}
+
+func (f *fallback) pick(rows int, sel []int32, take takeFunc) (arrow.Array, error) {
+	a, err := f.next(rows)
+	if err != nil {
+		return nil, err
+	}
+	return take(a, sel), nil
 }
 
 func (f *fallback) close() { f.r.Release() }

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -30,14 +31,24 @@ type fixed[T element] struct {
 	inDict  bool
 	idx     hybrid
 	src     []byte
+	lent    bool // batches come back to the reader: see recycle
+	tmp     []T  // see ahead
 	scratch [indexBlock]uint32
 }
+
+func (f *fixed[T]) close() {
+	f.chunk.close()
+	giveBack(arrow.GetBytes(f.dict))
+	f.dict = nil
+}
+
+func (f *fixed[T]) lend() { f.lent = true }
 
 func (f *fixed[T]) dictionary(data []byte, n int) error {
 	if n < 0 || n*f.size > len(data) {
 		return errTruncated
 	}
-	f.dict = make([]T, n)
+	f.dict = grabOf[T](n)
 	f.plain(f.dict, data)
 	return nil
 }
@@ -68,7 +79,7 @@ func startIndices(h *hybrid, data []byte) error {
 }
 
 func (f *fixed[T]) next(rows int) (arrow.Array, error) {
-	out := make([]T, rows)
+	out := f.values(rows)
 	v := validity{rows: rows}
 	err := f.read(f, &v, rows, func(at, n, valid int) error {
 		if err := f.decode(out[at : at+valid]); err != nil {
@@ -83,6 +94,124 @@ func (f *fixed[T]) next(rows int) (arrow.Array, error) {
 		return nil, err
 	}
 	return makeArray(f.typ, rows, &v, memory.NewBufferBytes(arrow.GetBytes(out))), nil
+}
+
+// values makes room for n values, all of which will be written.
+func (f *fixed[T]) values(n int) []T {
+	if f.lent {
+		return grabOf[T](n)
+	}
+	return make([]T, n)
+}
+
+// pick decodes only the values that are wanted where pages store them so that it can, and looks up only those in the
+// dictionary.
+func (f *fixed[T]) pick(rows int, sel []int32, _ takeFunc) (arrow.Array, error) {
+	out := f.values(len(sel))
+	v := validity{rows: rows}
+	done := 0
+	err := f.read(f, &v, rows, func(at, n, valid int) error {
+		want, to := within(sel[done:], at+n), out[done:]
+		done += len(want)
+		if valid == n {
+			return f.some(to, want, at, n)
+		}
+		if err := f.ahead(valid); err != nil || len(want) == 0 {
+			return err
+		}
+		f.spreadTo(n, valid, v.bits, at)
+		for i, row := range want {
+			to[i] = f.tmp[int(row)-at]
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	v.narrow(sel)
+	return makeArray(f.typ, len(sel), &v, memory.NewBufferBytes(arrow.GetBytes(out))), nil
+}
+
+// within is the first part of sel that lies below end.
+func within(sel []int32, end int) []int32 {
+	k, _ := slices.BinarySearch(sel, int32(end))
+	return sel[:k]
+}
+
+// ahead decodes the next n values to tmp.
+func (f *fixed[T]) ahead(n int) error {
+	f.tmp = slices.Grow(f.tmp[:0], n)[:n]
+	return f.decode(f.tmp)
+}
+
+func (f *fixed[T]) spreadTo(n, valid int, bits []byte, at int) {
+	f.tmp = slices.Grow(f.tmp, n-valid)[:n]
+	spread(f.tmp, valid, bits, at)
+}
+
+// some writes the values at want, rows from at on, of the next n values, none of which is NULL.
+func (f *fixed[T]) some(dst []T, want []int32, at, n int) error {
+	switch {
+	case f.inDict:
+		return f.someIndexed(dst, want, at, n)
+	case n*f.size > len(f.src):
+		return errTruncated
+	case len(want) > n/8:
+		if err := f.ahead(n); err != nil {
+			return err
+		}
+		for i, row := range want {
+			dst[i] = f.tmp[int(row)-at]
+		}
+		return nil
+	}
+	for i, row := range want {
+		f.plain(dst[i:i+1], f.src[(int(row)-at)*f.size:])
+	}
+	f.src = f.src[n*f.size:]
+	return nil
+}
+
+func (f *fixed[T]) someIndexed(dst []T, want []int32, at, n int) error {
+	dict, h := f.dict, &f.idx
+	for end := at + n; at < end; {
+		if len(want) == 0 {
+			return h.skip(end - at)
+		}
+		if h.run == 0 && h.packed == 0 {
+			if err := h.next(); err != nil {
+				return err
+			}
+		}
+		if h.run > 0 {
+			k := min(end-at, h.run)
+			h.run -= k
+			at += k
+			in := within(want, at)
+			x := dict[h.value]
+			for i := range in {
+				dst[i] = x
+			}
+			dst, want = dst[len(in):], want[len(in):]
+			continue
+		}
+		k := min(end-at, h.packed, indexBlock)
+		in := within(want, at+k)
+		if len(in) == 0 {
+			h.packed -= k
+			h.bit += k * h.width
+		} else {
+			idx := f.scratch[:k]
+			h.unpack(idx)
+			out := dst[:len(in)]
+			for i, row := range in {
+				out[i] = dict[idx[int(row)-at]]
+			}
+		}
+		at += k
+		dst, want = dst[len(in):], want[len(in):]
+	}
+	return nil
 }
 
 func makeArray(t arrow.DataType, rows int, v *validity, buffers ...*memory.Buffer) arrow.Array {
@@ -198,6 +327,14 @@ func (b *booleans) next(rows int) (arrow.Array, error) {
 		return nil, err
 	}
 	return makeArray(arrow.FixedWidthTypes.Boolean, rows, &v, memory.NewBufferBytes(out)), nil
+}
+
+func (b *booleans) pick(rows int, sel []int32, take takeFunc) (arrow.Array, error) {
+	a, err := b.next(rows)
+	if err != nil {
+		return nil, err
+	}
+	return take(a, sel), nil
 }
 
 func (b *booleans) decode(dst []bool) error {

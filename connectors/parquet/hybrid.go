@@ -61,6 +61,28 @@ func (h *hybrid) next() error {
 	return nil
 }
 
+// skip passes over n values.
+func (h *hybrid) skip(n int) error {
+	for n > 0 {
+		if h.run == 0 && h.packed == 0 {
+			if err := h.next(); err != nil {
+				return err
+			}
+		}
+		if h.run > 0 {
+			k := min(n, h.run)
+			h.run -= k
+			n -= k
+			continue
+		}
+		k := min(n, h.packed)
+		h.packed -= k
+		h.bit += k * h.width
+		n -= k
+	}
+	return nil
+}
+
 // unpack reads len(dst) values of the packed run.
 func (h *hybrid) unpack(dst []uint32) {
 	unpack(dst, h.data, h.bit, h.width)
@@ -195,4 +217,19 @@ func (v *validity) levels(h *hybrid, at, k int) (valid int, err error) {
 		k -= n
 	}
 	return valid, nil
+}
+
+// narrow keeps the bits of the rows of sel.
+func (v *validity) narrow(sel []int32) {
+	if v.bits == nil {
+		return
+	}
+	bits := make([]byte, (len(sel)+7)/8)
+	v.nulls = 0
+	for i, row := range sel {
+		bit := v.bits[row>>3] >> (row & 7) & 1
+		bits[i>>3] |= bit << (i & 7)
+		v.nulls += 1 - int(bit)
+	}
+	v.bits, v.rows = bits, len(sel)
 }

@@ -26,13 +26,13 @@ type byteArrays struct {
 	typ  arrow.DataType
 	text bool
 
-	dict    []byte   // values one after another, then slack
-	offsets []uint32 // n+1 of them
-	inDict  bool
-	idx     hybrid
-	src     []byte
-	guess   int // bytes of the last batch, the capacity of the next
-	scratch [indexBlock]uint32
+	dict             []byte   // values one after another, then slack
+	offsets          []uint32 // n+1 of them
+	inDict           bool
+	idx              hybrid
+	src              []byte
+	guess, guessRows int // bytes and rows of the last batch
+	scratch          [indexBlock]uint32
 }
 
 func (b *byteArrays) dictionary(data []byte, n int) error {
@@ -71,7 +71,7 @@ func (b *byteArrays) start(enc pq.Encoding, data []byte) error {
 
 func (b *byteArrays) next(rows int) (arrow.Array, error) {
 	ends := make([]int32, rows+1)
-	out := make([]byte, 0, b.guess+b.guess/8+slack)
+	out := make([]byte, 0, b.room(rows))
 	v := validity{rows: rows}
 	err := b.read(b, &v, rows, func(at, n, valid int) (err error) {
 		before := int32(len(out))
@@ -86,11 +86,138 @@ func (b *byteArrays) next(rows int) (arrow.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.guess = len(out)
+	b.seen(rows, len(out))
 	if b.text && !utf8.Valid(out) {
 		return nil, errNotUTF8
 	}
 	return makeArray(b.typ, rows, &v, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(ends)), memory.NewBufferBytes(out)), nil
+}
+
+// pick copies only the values that are wanted.
+func (b *byteArrays) pick(rows int, sel []int32, _ takeFunc) (arrow.Array, error) {
+	ends := make([]int32, len(sel)+1)
+	out := make([]byte, 0, b.room(len(sel)))
+	v := validity{rows: rows}
+	done := 0
+	err := b.read(b, &v, rows, func(at, n, valid int) (err error) {
+		want := within(sel[done:], at+n)
+		to := ends[done+1 : done+1+len(want)]
+		done += len(want)
+		switch {
+		case valid < n:
+			out, err = b.someOptional(to, want, at, n, valid, v.bits, out)
+		case b.inDict:
+			out, err = b.someIndexed(to, want, at, n, out)
+		default:
+			out, err = b.somePlain(to, want, at, n, out)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.seen(len(sel), len(out))
+	if b.text && !utf8.Valid(out) {
+		return nil, errNotUTF8
+	}
+	v.narrow(sel)
+	return makeArray(b.typ, len(sel), &v, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(ends)), memory.NewBufferBytes(out)), nil
+}
+
+// someIndexed appends the values at want, rows from at on, of the next n values, and notes where each ends.
+func (b *byteArrays) someIndexed(ends []int32, want []int32, at, n int, out []byte) ([]byte, error) {
+	h := &b.idx
+	for end := at + n; at < end; {
+		if len(want) == 0 {
+			return out, h.skip(end - at)
+		}
+		if h.run == 0 && h.packed == 0 {
+			if err := h.next(); err != nil {
+				return nil, err
+			}
+		}
+		k := min(end-at, indexBlock, max(h.run, h.packed))
+		in := within(want, at+k)
+		idx := b.scratch[:k]
+		switch {
+		case h.run > 0:
+			idx = idx[:len(in)]
+			for i := range idx {
+				idx[i] = h.value
+			}
+			h.run -= k
+		case len(in) == 0:
+			h.packed -= k
+			h.bit += k * h.width
+		default:
+			h.unpack(idx)
+			for i, row := range in { // in rises, so idx[i] has been read
+				idx[i] = idx[int(row)-at]
+			}
+		}
+		var err error
+		if out, err = b.gather(idx[:len(in)], ends[:len(in)], out); err != nil {
+			return nil, err
+		}
+		at += k
+		ends, want = ends[len(in):], want[len(in):]
+	}
+	return out, nil
+}
+
+// somePlain is someIndexed for values that stand in the page.
+func (b *byteArrays) somePlain(ends []int32, want []int32, at, n int, out []byte) ([]byte, error) {
+	src, p, k := b.src, 0, 0
+	for row := at; row < at+n; row++ {
+		if p+4 > len(src) {
+			return nil, errTruncated
+		}
+		size := int(binary.LittleEndian.Uint32(src[p:]))
+		p += 4 + size
+		if size < 0 || p > len(src) {
+			return nil, errTruncated
+		}
+		if k < len(want) && int(want[k]) == row {
+			if out = append(out, src[p-size:p]...); len(out) > math.MaxInt32 {
+				return nil, errTooLong
+			}
+			ends[k] = int32(len(out))
+			k++
+		}
+	}
+	b.src = src[p:]
+	return out, nil
+}
+
+// someOptional is someIndexed where valid of the n values are not NULL: it decodes them all and copies what is wanted.
+func (b *byteArrays) someOptional(ends []int32, want []int32, at, n, valid int, bits []byte, out []byte) ([]byte, error) {
+	all := make([]int32, n+1)
+	bytes, err := b.decode(all[1:1+valid], make([]byte, 0, b.room(valid)))
+	if err != nil {
+		return nil, err
+	}
+	spreadEnds(all[1:], valid, bits, at, 0)
+	for i, row := range want {
+		k := int(row) - at
+		out = append(out, bytes[all[k]:all[k+1]]...)
+		ends[i] = int32(len(out))
+	}
+	return out, nil
+}
+
+// room is the capacity that n values will need, by the last batch.
+func (b *byteArrays) room(n int) int {
+	need := slack
+	if b.guessRows > 0 {
+		need += n * b.guess / b.guessRows * 9 / 8
+	}
+	return need
+}
+
+func (b *byteArrays) seen(rows, size int) {
+	if rows > 0 {
+		b.guess, b.guessRows = size, rows
+	}
 }
 
 // decode appends the next len(ends) values to out and notes where each ends.

@@ -135,6 +135,12 @@ func (o *observed) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	return m, err
 }
 
+func (o *observed) narrow(m *membership) {
+	if n, ok := o.Operator.(narrowed); ok {
+		n.narrow(m)
+	}
+}
+
 // Build makes the operators of a plan whose top is pulled by `workers` goroutines.
 func Build(n plan.Node, env *Env, workers int) (Operator, error) {
 	op, err := build(n, env, workers)

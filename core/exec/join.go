@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -121,7 +122,38 @@ func (j *join) run(ctx context.Context) (err error) {
 	if j.keepsBuildRows() {
 		j.table.TrackMatches()
 	}
+	j.narrowProbe()
 	return nil
+}
+
+// narrowProbe tells the probe side which keys it needs to bring.
+func (j *join) narrowProbe() {
+	switch j.node.Kind {
+	case plan.Inner, plan.Semi, plan.Right:
+	default:
+		return
+	}
+	m := &membership{finder: func() func([]arrow.Array, int, []bool) { return j.table.Prober().Exists }}
+	var ts []types.Type
+	for _, k := range j.node.Keys {
+		m.keys = append(m.keys, k.Left)
+		ts = append(ts, k.Left.Type())
+	}
+	if left, ok := j.left.(narrowed); ok && memberTypes(ts) {
+		left.narrow(m)
+	}
+}
+
+// narrow passes a set of a join above on, where dropping rows of the left input drops just their results.
+func (j *join) narrow(m *membership) {
+	fallible := j.node.On != nil && expr.Fallible(j.node.On) ||
+		slices.ContainsFunc(j.node.Keys, func(k plan.EquiKey) bool { return expr.Fallible(k.Left) })
+	if left, ok := j.left.(narrowed); ok && !fallible {
+		switch j.node.Kind {
+		case plan.Inner, plan.Left, plan.Semi, plan.Anti, plan.Mark:
+			left.narrow(m)
+		}
+	}
 }
 
 func (j *join) Next(ctx context.Context, worker int) (*flow.Morsel, error) {

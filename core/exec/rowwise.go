@@ -2,9 +2,11 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/plan"
 )
@@ -14,6 +16,14 @@ type rowwise struct {
 	input  Operator
 	schema *arrow.Schema
 	apply  func(cols []arrow.Array, n int) ([]arrow.Array, int, error)
+	// fallible: a row may fail here, which must not depend on what is above, so that no row is dropped early.
+	fallible bool
+}
+
+func (r *rowwise) narrow(m *membership) {
+	if in, ok := r.input.(narrowed); ok && !r.fallible {
+		in.narrow(m)
+	}
 }
 
 func (r *rowwise) Schema() *arrow.Schema { return r.schema }
@@ -44,7 +54,7 @@ func newFilter(n *plan.Filter, env *Env, workers int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rowwise{input, input.Schema(), func(cols []arrow.Array, rows int) ([]arrow.Array, int, error) {
+	return &rowwise{input: input, schema: input.Schema(), fallible: expr.Fallible(n.Cond), apply: func(cols []arrow.Array, rows int) ([]arrow.Array, int, error) {
 		return f.Apply(env.Fn, cols, rows)
 	}}, nil
 }
@@ -58,7 +68,8 @@ func newProject(n *plan.Project, env *Env, workers int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rowwise{input, schemaOf(n.Columns()), func(cols []arrow.Array, rows int) ([]arrow.Array, int, error) {
+	fallible := slices.ContainsFunc(n.Items, func(it plan.Item) bool { return expr.Fallible(it.Expr) })
+	return &rowwise{input: input, schema: schemaOf(n.Columns()), fallible: fallible, apply: func(cols []arrow.Array, rows int) ([]arrow.Array, int, error) {
 		out, err := p.Apply(env.Fn, cols, rows)
 		return out, rows, err
 	}}, nil

@@ -9,21 +9,24 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// scan reads a relation. The relation may skip rows by the pushed predicates; the filter here is the exact one.
+// scan reads a relation. The relation may skip rows by the pushed predicates; the filter here is the exact one. A relation
+// that decodes its columns apart applies the filter itself (flow.Narrowing), and those that joins above have found out.
 type scan struct {
 	node    *plan.Scan
 	schema  *arrow.Schema
+	layout  map[expr.ColID]int
 	filter  *Filter
 	env     *Env
 	workers int
 
-	open  once
-	input flow.Scan
-	late  []flow.Predicate // from joins, known before the first pull
+	open   once
+	input  flow.Scan
+	stages []flow.Stage // of joins, known before the first pull
 }
 
 func newScan(n *plan.Scan, env *Env, workers int) (Operator, error) {
@@ -31,7 +34,7 @@ func newScan(n *plan.Scan, env *Env, workers int) (Operator, error) {
 		return nil, errs.E(errs.Usage, "run", n.Pos, "%q is a live stream and never ends; it cannot be read at once", n.Source.Name).
 			WithHint("use subscribe(), or to_arrow(until='latest') to read up to its present end")
 	}
-	s := &scan{node: n, schema: schemaOf(n.Cols), env: env, workers: workers}
+	s := &scan{node: n, schema: schemaOf(n.Cols), layout: layoutOf(n.Cols), env: env, workers: workers}
 	if cond := expr.Conjunction(n.Filters); cond != nil {
 		f, err := NewFilter(cond, n.Cols)
 		if err != nil {
@@ -44,15 +47,28 @@ func newScan(n *plan.Scan, env *Env, workers int) (Operator, error) {
 
 func (s *scan) Schema() *arrow.Schema { return s.schema }
 
-func (s *scan) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
-	if err := s.open.do(func() (err error) {
-		req := flow.ScanRequest{Columns: s.node.At, Filters: append(plan.Predicates(s.node), s.late...), Workers: s.workers}
-		if s.filter == nil {
-			req.Limit = s.node.Limit
+func (s *scan) start(ctx context.Context) (err error) {
+	req := flow.ScanRequest{Columns: s.node.At, Filters: plan.Predicates(s.node), Workers: s.workers}
+	if s.filter == nil {
+		req.Limit = s.node.Limit
+	}
+	if s.node.Limit == 0 {
+		narrow := &flow.Narrowing{Take: kernels.Take}
+		if s.filter != nil {
+			if narrow.Stages, err = s.filterStages(); err != nil {
+				return err
+			}
 		}
-		s.input, err = s.node.Source.Relation.Scan(ctx, req)
-		return err
-	}); err != nil {
+		if narrow.Stages = append(narrow.Stages, s.stages...); len(narrow.Stages) > 0 {
+			req.Narrow = narrow
+		}
+	}
+	s.input, err = s.node.Source.Relation.Scan(ctx, req)
+	return err
+}
+
+func (s *scan) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
+	if err := s.open.do(func() error { return s.start(ctx) }); err != nil {
 		return nil, err
 	}
 	m, err := s.input.Next(ctx, worker)
@@ -60,7 +76,7 @@ func (s *scan) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 		return nil, err
 	}
 	cols, n := m.Batch.Columns(), int(m.Batch.NumRows())
-	if s.filter != nil {
+	if s.filter != nil && !m.Narrowed {
 		if cols, n, err = s.filter.Apply(s.env.Fn, cols, n); err != nil {
 			return nil, err
 		}

@@ -138,7 +138,7 @@ func newTimeWindow(n *plan.TimeWindow, env *Env, workers int) (Operator, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &rowwise{input, schemaOf(n.Columns()), func(cols []arrow.Array, rows int) ([]arrow.Array, int, error) {
+	return &rowwise{input: input, schema: schemaOf(n.Columns()), fallible: true, apply: func(cols []arrow.Array, rows int) ([]arrow.Array, int, error) {
 		return w.Apply(env.Fn, cols, len(cols), rows)
 	}}, nil
 }

@@ -30,6 +30,8 @@ type Scan interface {
 type Morsel struct {
 	Seq   int64
 	Batch arrow.RecordBatch
+	// Narrowed: the rows went through all stages of ScanRequest.Narrow.
+	Narrowed bool
 }
 
 // ScanRequest tells a relation what a query needs of it.
@@ -39,6 +41,22 @@ type ScanRequest struct {
 	BatchRows int         // wished batch size; 0 lets the relation choose
 	Workers   int         // at least 1
 	Limit     int64       // rows needed in scan order; 0 is all
+	Narrow    *Narrowing  // nil: none. A relation may ignore it
+}
+
+// Narrowing drops rows while a relation decodes a batch: a relation that reads its columns apart decodes those of a stage,
+// asks which rows are left, and decodes what comes after for those rows alone.
+type Narrowing struct {
+	Stages []Stage // in order
+	// Take gathers rows of an array.
+	Take func(a arrow.Array, rows []int32) arrow.Array
+}
+
+// Stage is one filter of a Narrowing. It must not keep the arrays that it is shown.
+type Stage struct {
+	Columns []int // positions in ScanRequest.Columns
+	// Select returns the rows to keep, in rising order, or all. A worker number is used by one goroutine at a time.
+	Select func(worker int, cols []arrow.Array, n int) (rows []int32, all bool, err error)
 }
 
 // CompareOp is a comparison that scans understand.
