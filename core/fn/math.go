@@ -430,7 +430,7 @@ var bitwise = []*Scalar{
 	{Name: "&", Category: Math, Operator: true, Summary: "The bits that both have.", Overloads: bitOps(func(a, b uint64) uint64 { return a & b }), Examples: []Example{ex("5 & 3", "1")}},
 	{Name: "|", Category: Math, Operator: true, Summary: "The bits that either has.", Overloads: bitOps(func(a, b uint64) uint64 { return a | b }), Examples: []Example{ex("5 | 3", "7")}},
 	{Name: "xor", Category: Math, Summary: "The bits that one of both has.", Overloads: bitOps(func(a, b uint64) uint64 { return a ^ b }), Examples: []Example{ex("xor(5, 3)", "6")}},
-	{Name: "~", Category: Math, Operator: true, Summary: "All bits inverted.", Overloads: append(bitNot(), fullMatch...), Examples: []Example{ex("~5", "-6"), ex("'abc' ~ 'a.c'", "true")}},
+	{Name: "~", Category: Math, Operator: true, Summary: "All bits inverted.", Overloads: append(bitNot(), partMatch...), Examples: []Example{ex("~5", "-6"), ex("'abc' ~ 'a.c'", "true")}},
 	{Name: "<<", Category: Math, Operator: true, Summary: "Shift bits to the left.", Overloads: shifts(true), Examples: []Example{ex("1 << 3", "8")}},
 	{Name: ">>", Category: Math, Operator: true, Summary: "Shift bits to the right.", Overloads: shifts(false), Examples: []Example{ex("-8 >> 1", "-4")}},
 	{Name: "bit_count", Category: Math, Summary: "The number of bits set.", Overloads: bitCounts(), Examples: []Example{ex("bit_count(255)", "8")}},

@@ -34,7 +34,7 @@ var patterns = []*Scalar{
 		regexOverload(str, 2, regexSource, extractKernel), regexExtract()},
 		Examples: []Example{ex(`regexp_extract('a1b22', '\d+')`, "1"), ex(`regexp_extract('a1b22', '([a-z])(\d+)', 2)`, "1")}},
 	{Name: "regexp_extract_all", Category: Text, Summary: "All matches, as a list.", Overloads: []Overload{
-		regexOverload(types.ListOf(str), 2, regexSource, func(c *Call, re func(i int) *regexp.Regexp) (arrow.Array, error) {
+		regexOverload(types.ListOf(str), 2, regexSource, func(c *Call, re func(i int) *regex) (arrow.Array, error) {
 			s := textCol(c, 0)
 			return values(c, func(i int) types.Value {
 				if r := re(i); r != nil {
@@ -44,7 +44,7 @@ var patterns = []*Scalar{
 			})
 		})}, Examples: []Example{ex(`regexp_extract_all('a1b22', '\d+')`, "[1, 22]")}},
 	{Name: "regexp_split_to_array", Category: Text, Summary: "The parts of a text cut where a regular expression matches.", Aliases: []string{"string_split_regex", "str_split_regex"}, Overloads: []Overload{
-		regexOverload(types.ListOf(str), 2, regexSource, func(c *Call, re func(i int) *regexp.Regexp) (arrow.Array, error) {
+		regexOverload(types.ListOf(str), 2, regexSource, func(c *Call, re func(i int) *regex) (arrow.Array, error) {
 			s := textCol(c, 0)
 			return values(c, func(i int) types.Value {
 				if r := re(i); r != nil {
@@ -139,7 +139,7 @@ func foldTexts(s kernels.Texts) kernels.Texts {
 const maxPattern = 10_000
 
 // compileRegex compiles a pattern with DuckDB's options.
-func compileRegex(pattern, options string, source func(string) string) (re *regexp.Regexp, global bool, err error) {
+func compileRegex(pattern, options string, source func(string) string) (re *regex, global bool, err error) {
 	if len(pattern) > maxPattern {
 		return nil, false, errs.New(errs.Data, "evaluate", "a regular expression of %d bytes is too long; %d is the most", len(pattern), maxPattern)
 	}
@@ -162,7 +162,7 @@ func compileRegex(pattern, options string, source func(string) string) (re *rege
 	if flags != "" {
 		flags = "(?" + flags + ")"
 	}
-	re, err = regexp.Compile(flags + source(pattern))
+	re, err = newRegex(flags + source(pattern))
 	if err != nil {
 		return nil, false, errs.New(errs.Data, "evaluate", "'%s' is no regular expression: %s", pattern, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
@@ -205,19 +205,51 @@ func globSource(p string) string {
 	return b.String()
 }
 
+// constRegex is a pattern that is the same for all rows, compiled while planning.
+type constRegex struct {
+	re     *regex
+	global bool
+	err    error
+}
+
+// withRegex compiles the pattern, argument 1, and the options while planning where they are constants.
+func withRegex(o Overload, opt int, source func(string) string) Overload {
+	args, ret, k := o.Args, o.Returns, o.Kernel
+	o.Resolve = func(_ []types.Type, consts []types.Value) (Resolved, error) {
+		r := Resolved{Args: args, Returns: ret, Kernel: k}
+		pattern, ok := constAt(consts, 1).(string)
+		options, ok2 := "", true
+		if opt >= 0 {
+			options, ok2 = constAt(consts, opt).(string)
+		}
+		if ok && ok2 {
+			re, global, err := compileRegex(pattern, options, source)
+			r.Data = &constRegex{re, global, err}
+		}
+		return r, nil
+	}
+	return o
+}
+
 // regexes gives each row its compiled pattern: argument 1, with options in argument opt (-1: none). A pattern that is the same for all
 // rows is compiled once, and one that does not compile makes the row fail.
-func regexes(c *Call, opt int, source func(string) string) (re func(i int) *regexp.Regexp, global func(i int) bool) {
+func regexes(c *Call, opt int, source func(string) string) (re func(i int) *regex, global func(i int) bool) {
 	p := textCol(c, 1)
 	var options textColumn
 	if opt >= 0 {
 		options = textCol(c, opt)
 	}
-	var last *regexp.Regexp
+	if ready, ok := c.Data.(*constRegex); ok {
+		if ready.err == nil {
+			return func(int) *regex { return ready.re }, func(int) bool { return ready.global }
+		}
+		return func(i int) *regex { c.Fail(i, ready.err); return nil }, func(int) bool { return false }
+	}
+	var last *regex
 	var lastGlobal bool
 	var lastErr error
 	lastPattern, lastOptions, known := "", "", false
-	get := func(i int) *regexp.Regexp {
+	get := func(i int) *regex {
 		pattern, o := p.at(i), []byte(nil)
 		if opt >= 0 {
 			o = options.at(i)
@@ -235,37 +267,37 @@ func regexes(c *Call, opt int, source func(string) string) (re func(i int) *rege
 	return get, func(int) bool { return lastGlobal }
 }
 
-func regexOverload(ret types.Type, args int, source func(string) string, k func(c *Call, re func(i int) *regexp.Regexp) (arrow.Array, error)) Overload {
+func regexOverload(ret types.Type, args int, source func(string) string, k func(c *Call, re func(i int) *regex) (arrow.Array, error)) Overload {
 	opt := -1
 	if args == 3 {
 		opt = 2
 	}
-	return fallible(same(str, args), ret, func(c *Call) (arrow.Array, error) {
+	return withRegex(fallible(same(str, args), ret, func(c *Call) (arrow.Array, error) {
 		re, _ := regexes(c, opt, source)
 		return k(c, re)
-	})
+	}), opt, source)
 }
 
-func matchKernel(c *Call, re func(i int) *regexp.Regexp) (arrow.Array, error) {
+func matchKernel(c *Call, re func(i int) *regex) (arrow.Array, error) {
 	s := textCol(c, 0)
 	return bools(c, func(i int) bool {
 		r := re(i)
-		return r != nil && r.Match(s.at(i))
+		return r != nil && r.matches(s.at(i))
 	})
 }
 
-func extractKernel(c *Call, re func(i int) *regexp.Regexp) (arrow.Array, error) {
+func extractKernel(c *Call, re func(i int) *regex) (arrow.Array, error) {
 	s := textCol(c, 0)
 	return texts(c, func(dst []byte, i int) []byte {
 		if r := re(i); r != nil {
-			dst = append(dst, r.Find(s.at(i))...)
+			dst = append(dst, r.match(s.at(i))...)
 		}
 		return dst
 	})
 }
 
 func regexExtract() Overload {
-	return fallible(Types{str, str, types.Int32}, str, func(c *Call) (arrow.Array, error) {
+	return withRegex(fallible(Types{str, str, types.Int32}, str, func(c *Call) (arrow.Array, error) {
 		re, _ := regexes(c, -1, regexSource)
 		s, group := textCol(c, 0), col[int32](c, 2)
 		return texts(c, func(dst []byte, i int) []byte {
@@ -278,12 +310,13 @@ func regexExtract() Overload {
 				c.failf(i, "the regular expression has no group %d", g)
 				return dst
 			}
-			if m := r.FindSubmatch(s.at(i)); m != nil {
-				dst = append(dst, m[g]...)
+			text := s.at(i)
+			if m := r.find(text); m != nil && m[2*g] >= 0 {
+				dst = append(dst, text[m[2*g]:m[2*g+1]]...)
 			}
 			return dst
 		})
-	})
+	}), -1, regexSource)
 }
 
 func regexReplace(args int) Overload {
@@ -291,7 +324,7 @@ func regexReplace(args int) Overload {
 	if args == 4 {
 		opt = 3
 	}
-	return fallible(same(str, args), str, func(c *Call) (arrow.Array, error) {
+	return withRegex(fallible(same(str, args), str, func(c *Call) (arrow.Array, error) {
 		re, global := regexes(c, opt, regexSource)
 		s, to := textCol(c, 0), textCol(c, 2)
 		return texts(c, func(dst []byte, i int) []byte {
@@ -304,6 +337,13 @@ func regexReplace(args int) Overload {
 				n = -1
 			}
 			text, with, at := s.at(i), to.at(i), 0
+			if n == 1 {
+				if m := r.find(text); m != nil {
+					dst = expand(append(dst, text[:m[0]]...), with, text, m)
+					at = m[1]
+				}
+				return append(dst, text[at:]...)
+			}
 			for _, m := range r.FindAllSubmatchIndex(text, n) {
 				dst = append(dst, text[at:m[0]]...)
 				dst = expand(dst, with, text, m)
@@ -311,7 +351,7 @@ func regexReplace(args int) Overload {
 			}
 			return append(dst, text[at:]...)
 		})
-	})
+	}), opt, regexSource)
 }
 
 // expand writes a replacement; \1 to \9 are groups, \0 the match, \\ a backslash.
@@ -335,5 +375,5 @@ func expand(dst, with, text []byte, m []int) []byte {
 	return dst
 }
 
-// fullMatch is the operator ~ between texts.
-var fullMatch = []Overload{regexOverload(types.Bool, 2, regexSource, matchKernel)}
+// partMatch is the operator ~ between texts.
+var partMatch = []Overload{regexOverload(types.Bool, 2, regexSource, matchKernel)}
