@@ -123,7 +123,7 @@ func (t *topN) init(decl state.Decl, input plan.Node, part []expr.Expr, keys []p
 	for _, id := range tie {
 		if c, ok := byID[id]; ok { // a column pruned since is constant or unused above: it cannot decide
 			order = append(order, c.Ref())
-			orderKeys = append(orderKeys, rowkey.Key{})
+			orderKeys = append(orderKeys, rowkey.Key{Exact: true}) // as in batch: rows that differ in the sign of zero have an order too
 		}
 	}
 	if t.part, err = expr.CompileAll(part, layoutOf(cols)); err != nil {
