@@ -36,27 +36,34 @@ class Engine:
 class Continuous:
     """A query that runs on changes.
 
-    Tables whose changes end a window by a watermark are append-only streams; their event time is the first TIMESTAMP.
-    All others are in-memory tables, which take retractions.
+    Under EMIT ON WATERMARK the tables are append-only streams, whose event time is the first TIMESTAMP and whose
+    watermark the case sets by hand. Otherwise they are in-memory tables, which take retractions.
     """
 
     def __init__(self, ddl: str, query: str) -> None:
         self._session = rb.Session({"timezone": "UTC"})
-        self._session.sql(ddl).close()
-        tables = [row["name"] for row in self._session.sql("SHOW TABLES").to_pylist()]
-        if "EMIT ON WATERMARK" in query.upper():
-            for table in tables:
-                columns = self._session.sql(f"SELECT * FROM {table}").schema
-                self._session.sql(f"DROP TABLE {table}").close()
-                event_time = next(name for name, kind in columns if kind.startswith("TIMESTAMP"))
-                self._session.create_stream(table, source=rb.MemoryStream(event_time=event_time), schema=dict(columns))
+        self._session.sql(ddl)
+        self._tables = [row["name"] for row in self._session.sql("SHOW TABLES").to_pylist()]
         self._streams = "EMIT ON WATERMARK" in query.upper()
+        if self._streams:
+            for table in self._tables:
+                self._make_stream(table)
         self._run = Run(self._session.sql(query.strip().rstrip(";")))
-        self._tables = tables
+
+    def _make_stream(self, table: str) -> None:
+        columns = self._session.sql(f"SELECT * FROM {table}").schema
+        self._session.sql(f"DROP TABLE {table}")
+        event_time = next(name for name, kind in columns if kind.startswith("TIMESTAMP"))
+        source = rb.MemoryStream(watermark=f"{event_time} - INTERVAL '100 years'")  # never moves it within a case
+        self._session.create_stream(table, source=source, schema=dict(columns))
 
     def apply(self, table: str, row: list[Any], weight: int) -> None:
         """Queue a change for the next step."""
-        self._run.push(table, [tuple(row) if self._streams else (*row, weight)] if weight > 0 and self._streams else [self._weighted(table, row, weight)])
+        if self._streams:
+            self._run.push(table, [tuple(row)])
+            return
+        names = [name for name, _ in self._session.sql(f"SELECT * FROM {table}").schema]
+        self._run.push(table, [{**dict(zip(names, row, strict=True)), "__weight": weight}])
 
     def watermark(self, at: str) -> None:
         """Set the watermark of every stream."""
@@ -65,7 +72,7 @@ class Continuous:
 
     def step(self) -> pa.Table:
         """Run one step and return its changes."""
-        return self._run.step().batch.to_arrow()
+        return pa.Table.from_batches([self._run.step().batch.to_arrow()])
 
     def close(self) -> None:
         """End the run."""

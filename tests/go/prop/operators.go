@@ -16,6 +16,7 @@ type operator struct {
 	noDuck string
 	// calm keeps to domains where a computation in doubles is well-conditioned.
 	calm bool
+	wide bool // the wide domain only
 	// appendOnly streams only: rows behind the watermark are late.
 	appendOnly bool
 }
@@ -123,6 +124,10 @@ var operators = []operator{
 		"SELECT k, TUMBLE_START(ts, INTERVAL '10 seconds') AS s, count(*), sum(v), max(x) FROM t GROUP BY k, TUMBLE(ts, INTERVAL '10 seconds') EMIT IMMEDIATE",
 		"SELECT TUMBLE_END(ts, INTERVAL '7 seconds') AS e, count(DISTINCT k), min(v) FROM t GROUP BY TUMBLE(ts, INTERVAL '7 seconds') EMIT IMMEDIATE",
 	}, noDuck: "rows without event time; judged by tumble"},
+	{name: "tumble-epoch", relations: []string{"stream t (v BIGINT, ts TIMESTAMP)"}, wide: true, duck: tumbleDuck, queries: []string{
+		"SELECT TUMBLE_START(ts, INTERVAL '1 hour') AS s, count(*) FROM t GROUP BY TUMBLE(ts, INTERVAL '1 hour') EMIT IMMEDIATE",
+		"SELECT TUMBLE_START(ts, INTERVAL '7 days') AS s, TUMBLE_END(ts, INTERVAL '7 days') AS e, min(v) FROM t GROUP BY TUMBLE(ts, INTERVAL '7 days') EMIT IMMEDIATE",
+	}},
 	{name: "hop", relations: []string{markedT}, appendOnly: true, queries: append(windows("HOP", "INTERVAL '2 seconds', INTERVAL '6 seconds'"), windows("HOP", "INTERVAL '4 seconds', INTERVAL '6 seconds'")...), noDuck: "no such function; judged by batch"},
 	{name: "hop-updating", relations: one, queries: []string{"SELECT k, HOP_START(ts, INTERVAL '5 seconds', INTERVAL '10 seconds') AS s, count(*), sum(v) FROM t GROUP BY k, HOP(ts, INTERVAL '5 seconds', INTERVAL '10 seconds') EMIT IMMEDIATE"}, noDuck: "no such function; judged by batch"},
 	{name: "top-n", relations: one, queries: crossed("SELECT {1} FROM t ORDER BY {0} {2}", []string{"v", "v DESC", "x", "x DESC NULLS FIRST", "k, v DESC", "ts NULLS FIRST"}, []string{"*", "k, v, x"}, []string{"LIMIT 1", "LIMIT 3", "LIMIT 2 OFFSET 1", "LIMIT 5 OFFSET 2"}), noDuck: "leaves the order of ties open"},

@@ -63,7 +63,7 @@ func runOperator(t *testing.T, op operator, cases int, seed uint64, duck *sqltes
 		}
 	}()
 	var waiting []asked
-	failures := 0
+	failures, first := 0, os.Getenv("RIVERBED_PROP_FIRST") != "" // tests/go/mutants ask how long it takes
 	steps, rows, refused := 0, 0, 0
 	for n := range cases {
 		c := draw(op, seed, n)
@@ -87,6 +87,9 @@ func runOperator(t *testing.T, op operator, cases int, seed uint64, duck *sqltes
 			rows += len(s)
 		}
 		if out.Mismatch != "" {
+			if first {
+				t.Fatalf("found by %s after %d cases: %s", op.name, n+1, out.Mismatch)
+			}
 			report(t, e, c, out)
 			if failures++; failures >= 3 {
 				t.Fatalf("case %d of %d: three failures are enough", n, cases)
@@ -97,8 +100,13 @@ func runOperator(t *testing.T, op operator, cases int, seed uint64, duck *sqltes
 			continue
 		}
 		waiting = append(waiting, waitFor(op, e, c, out))
-		if len(waiting) == 500 || n == cases-1 {
-			failures += askDuck(t, duck, waiting)
+		if len(waiting) == 500 || n == cases-1 || first && len(waiting) == 20 {
+			if wrong := askDuck(t, duck, waiting); wrong > 0 {
+				failures += wrong
+				if first {
+					t.Fatalf("found by %s after %d cases: DuckDB differs", op.name, n+1)
+				}
+			}
 			waiting = waiting[:0]
 		}
 		if failures >= 3 {
@@ -143,8 +151,11 @@ func draw(op operator, seed uint64, n int) testCase {
 	}
 	c.restart = r.IntN(6) == 0
 	c.domain = []sqltest.Domain{sqltest.Tiny, sqltest.Tiny, sqltest.Small, sqltest.Wide}[r.IntN(4)]
-	if op.calm {
+	switch {
+	case op.calm:
 		c.domain = sqltest.Small
+	case op.wide:
+		c.domain = sqltest.Wide
 	}
 	for _, d := range op.relations {
 		rel, err := sqltest.Declare(d)

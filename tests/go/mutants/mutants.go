@@ -1,0 +1,51 @@
+// Package mutants makes deliberate faults and looks whether the property tests find them. A test that no fault can fail
+// proves nothing.
+//
+// Invariant: a fault lives in an overlay of the build, never in the code: each names a text that stands exactly once in its
+// file, and what stands there instead.
+package mutants
+
+// mutant is one fault.
+type mutant struct {
+	name string
+	what string
+	file string // from the root of the module
+	old  string
+	new  string
+	ops  string // operators of tests/go/prop that are asked, a regular expression
+}
+
+var all = []mutant{
+	{"wrong-retraction", "a group of one row is not retracted when it changes", "incremental/aggregate.go",
+		"if a.count.V[s] > 0 || a.global && a.step > 0 {", "if a.count.V[s] > 1 || a.global && a.step > 0 {", "sum-integer|count"},
+	{"lost-null-key", "an outer join loses its rows whose key is NULL", "incremental/join.go",
+		"if lonely.N > 0 && j.kept[port] && j.kind != plan.Semi {", "if false && lonely.N > 0 && j.kept[port] && j.kind != plan.Semi {", "left-join|full-join"},
+	{"window-end", "a window closes one microsecond after its end", "incremental/timers.go",
+		"\treturn closing{pos, 0}\n", "\treturn closing{pos, 1}\n", "tumble|hop"},
+	{"late-by-batch", "a row is judged by the watermark at its batch's end", "incremental/source.go",
+		"floor, own := max(s.wm, s.explicit), sp.Watermark\n", "floor, own := max(s.wm, s.explicit), sp.Watermark\n\tfor _, m := range marks {\n\t\town = max(own, flow.Watermark(m))\n\t}\n", "tumble|interval-join"},
+	{"dropped-weight", "consolidating rows keeps the last weight instead of the sum", "incremental/consolidate.go",
+		"sum += in.W[order[i].row]", "sum = in.W[order[i].row]", "project|union"},
+	{"min-after-delete", "the minimum stays when its row goes", "core/fn/agg_extreme.go",
+		"New: newExtreme(false), NewRetract: newBag(first)}", "New: newExtreme(false)}", "min-max"},
+	{"old-and-old", "rows of both sides that come in one step do not meet", "incremental/arrangement.go",
+		"if a.weight.V[s] == 0 {\n\t\t\t\tcontinue", "if a.weight.V[s] == 0 || func() bool {\n\t\t\t\tfor _, t := range a.touched {\n\t\t\t\t\tif t == s {\n\t\t\t\t\t\treturn true\n\t\t\t\t\t}\n\t\t\t\t}\n\t\t\t\treturn false\n\t\t\t}() {\n\t\t\t\tcontinue", "inner-join"},
+	{"not-in-without-null", "a NULL in the set of NOT IN is overlooked", "core/rules/mark_joins.go",
+		"if yNull { // a set", "if false && yNull { // a set", "mark"},
+	{"fallen-rows", "top-N forgets rows that fell out although they may come back", "incremental/topn.go",
+		"if t.appendOnly && t.rank == \"row_number\"", "if t.rank == \"row_number\"", "top-n"},
+	{"idle-split", "an idle split holds the watermark back", "incremental/source.go",
+		"if !sp.Idle {\n\t\t\tcounted++", "if true {\n\t\t\tcounted++", "tumble|hop"},
+	{"last-copy", "DISTINCT keeps a row whose last copy goes", "incremental/distinct.go",
+		"case before > 0 && after <= 0:", "case before > 0 && after < 0:", "distinct"},
+	{"forgotten-splits", "a snapshot forgets the watermarks of the splits", "incremental/snapshot.go",
+		"st.Splits = append(st.Splits, *sp)", "_ = sp", "tumble|hop|interval-join"},
+	{"other-groups", "a restored instance takes key groups that are not its own", "incremental/snapshot.go",
+		"return owner(int(group), len(n.keyed)) == i }", "return int(group)%len(n.keyed) == i }", "sum-integer|inner-join"},
+	{"ties", "rows that tie are ordered by nothing but their bytes", "incremental/topn.go",
+		"if c, ok := byID[id]; ok {", "if c, ok := byID[id]; ok && false {", "top-n"},
+	{"filter-after-aggregate", "count(DISTINCT) forgets that an argument is still there", "incremental/aggregate_distinct.go",
+		"case before > 0 && after <= 0:", "case before > 0 && after <= 1:", "count-distinct"},
+	{"negative-floor", "windows before 1970 are cut one too late, in both modes", "core/window/window.go",
+		"\tif a%b < 0 {\n\t\tq--", "\tif false {\n\t\tq--", "tumble-epoch"},
+}
