@@ -56,6 +56,7 @@ type SubscribeOptions struct {
 
 // Metrics is what a run tells about itself. Field names end in their unit.
 type Metrics struct {
+	Pipeline       string                   `json:"pipeline"` // the name of the run in __late and __bad
 	Steps          int64                    `json:"steps"`
 	StepMicros     int64                    `json:"step_us"` // of the last step
 	RowsIn         int64                    `json:"rows_in"`

@@ -2,8 +2,10 @@ package riverbed
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/riverbed/riverbed/connectors"
@@ -79,16 +81,24 @@ func (c *catalog) put(e *entry) { c.entries[strings.ToLower(e.name)] = e }
 
 func (c *catalog) drop(name string) { delete(c.entries, strings.ToLower(name)) }
 
+// names lists everything, for suggestions.
+func (c *catalog) names() []string {
+	var out []string
+	for _, e := range c.entries {
+		out = append(out, e.name)
+	}
+	slices.Sort(out)
+	return out
+}
+
 func (c *catalog) list(kinds ...string) []*entry {
 	var out []*entry
 	for _, e := range c.entries {
-		for _, k := range kinds {
-			if e.kind() == k {
-				out = append(out, e)
-			}
+		if slices.Contains(kinds, e.kind()) {
+			out = append(out, e)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
+	slices.SortFunc(out, func(a, b *entry) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
@@ -103,8 +113,6 @@ type scopeCatalog struct {
 }
 
 var _ bind.Catalog = (*scopeCatalog)(nil)
-
-func baseName(name []string) string { return name[len(name)-1] }
 
 // qualified reports whether the qualifiers are ones that a session has: main, memory, temp.
 func qualified(name []string) bool {
@@ -122,7 +130,7 @@ func (c *scopeCatalog) Resolve(name []string) (*bind.Relation, error) {
 	if !qualified(name) {
 		return nil, nil
 	}
-	base := baseName(name)
+	base := name[len(name)-1]
 	if e := c.s.cat.get(base); e != nil {
 		c.used = append(c.used, e)
 		switch {
@@ -159,10 +167,8 @@ func (c *scopeCatalog) Names() []string {
 			out = append(out, e.name)
 		}
 	}
-	for n := range c.locals {
-		out = append(out, n)
-	}
-	sort.Strings(out)
+	out = slices.AppendSeq(out, maps.Keys(c.locals))
+	slices.Sort(out)
 	return out
 }
 
@@ -247,8 +253,10 @@ func optionText(v types.Value) string {
 		return "false"
 	case int64:
 		return types.Format(v, types.Int64)
+	case float64:
+		return types.Format(v, types.Float64)
 	}
-	return types.Format(v, types.Float64)
+	return fmt.Sprint(v)
 }
 
 func (c *scopeCatalog) TableFunctions() []string {

@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,6 +18,9 @@ import (
 type ArrowTable struct {
 	fields []types.Field
 	chunks []arrow.RecordBatch
+
+	counted sync.Once
+	stats   flow.Stats
 }
 
 // NewArrowTable makes a relation of batches; they must have the Arrow forms of types.Type.Arrow.
@@ -30,24 +34,21 @@ func NewArrowTable(schema *arrow.Schema, batches []arrow.RecordBatch) (*ArrowTab
 			return nil, errs.New(errs.Schema, "register", "a column may not be named %q", f.Name)
 		}
 	}
-	return &ArrowTable{fields, batches}, nil
+	return &ArrowTable{fields: fields, chunks: batches}, nil
 }
 
+// Fields implements flow.Relation.
 func (t *ArrowTable) Fields() []types.Field { return t.fields }
 
-func (t *ArrowTable) Stats() flow.Stats { return chunkStats(t.chunks, t.fields) }
-
-func (t *ArrowTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
-	return newChunkScan(t.chunks, t.fields, req), nil
+// Stats implements flow.Relation.
+func (t *ArrowTable) Stats() flow.Stats {
+	t.counted.Do(func() { t.stats = chunkStats(t.chunks, t.fields) })
+	return t.stats
 }
 
-// chunkStats counts rows and, for columns of whole numbers, finds the range; the planner needs little more.
-func chunkStats(chunks []arrow.RecordBatch, fields []types.Field) flow.Stats {
-	s := flow.Stats{Exact: true, Columns: map[int]flow.ColumnStats{}}
-	for _, c := range chunks {
-		s.Rows += c.NumRows()
-	}
-	return s
+// Scan implements flow.Relation.
+func (t *ArrowTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
+	return newChunkScan(t.chunks, t.fields, req), nil
 }
 
 func takeBatch(b arrow.RecordBatch, rows []int32) arrow.RecordBatch {
@@ -58,6 +59,18 @@ func takeBatch(b arrow.RecordBatch, rows []int32) arrow.RecordBatch {
 	return array.NewRecordBatch(b.Schema(), cols, int64(len(rows)))
 }
 
+// concatBatches puts two batches of one schema together.
+func concatBatches(a, b arrow.RecordBatch) arrow.RecordBatch {
+	cols := make([]arrow.Array, a.NumCols())
+	for i := range cols {
+		cols[i] = kernels.Concat([]arrow.Array{a.Column(i), b.Column(i)})
+	}
+	return array.NewRecordBatch(a.Schema(), cols, a.NumRows()+b.NumRows())
+}
+
+// memoryMorsel is the most rows of a batch that a scan hands out: large enough to cost nothing, small enough to share.
+const memoryMorsel = 64 << 10
+
 // chunkScan hands out batches that lie in memory, columns picked, big ones cut.
 type chunkScan struct {
 	schema *arrow.Schema
@@ -65,8 +78,6 @@ type chunkScan struct {
 	chunks []arrow.RecordBatch
 	next   atomic.Int64
 }
-
-const memoryMorsel = 64 << 10
 
 func newChunkScan(chunks []arrow.RecordBatch, fields []types.Field, req flow.ScanRequest) *chunkScan {
 	picked := make([]types.Field, len(req.Columns))

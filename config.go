@@ -1,10 +1,13 @@
 package riverbed
 
 import (
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/riverbed/riverbed/core/errs"
 )
@@ -13,12 +16,12 @@ import (
 type setting struct {
 	key, env, doc string
 	set           func(c *config, v string) error
+	get           func(c *config) string
 }
 
-// config is the parsed configuration of a session.
+// config is the parsed configuration of a session. It is replaced whole, never changed, once a session uses it.
 type config struct {
 	stateDir         string
-	checkpointURL    string
 	checkpointMS     int64
 	maxWatermarkLag  int64 // ms
 	maxSplitLead     int64 // ms
@@ -29,89 +32,96 @@ type config struct {
 	telemetry        bool
 	kafkaBrokers     string
 	awsRegion        string
-	timeZone         string
-	batchRows        int
+	zone             *time.Location
 	stepRows         int
 	strictRetraction bool
 }
 
-// settings lists every key once; docs/reference and the error for an unknown key come from it.
+// settings lists every key once; SHOW ALL and the error for an unknown key come from it.
 var settings = []setting{
-	{"state_dir", "", "directory for state that does not fit in memory", func(c *config, v string) error { c.stateDir = v; return nil }},
-	{"checkpoint_url", "", "where durable checkpoints go; refused until they exist", func(c *config, v string) error {
+	plain("state_dir", "", "directory for state that does not fit in memory", func(c *config) *string { return &c.stateDir }),
+	{"checkpoint_url", "", "where durable checkpoints go; refused until they exist", func(_ *config, v string) error {
 		if v != "" {
-			return errs.New(errs.Checkpoint, "configure", "checkpoint_url is set, but durable checkpoints are not part of this version").
+			return errs.New(errs.Checkpoint, "configure", "it is set, but durable checkpoints are not part of this version").
 				WithHint("leave it out: a restarted pipeline reads again from its sources' start")
 		}
 		return nil
-	}},
-	{"checkpoint_interval_ms", "", "time between checkpoints", millis(func(c *config) *int64 { return &c.checkpointMS })},
-	{"max_watermark_lag_ms", "", "upper bound of allowed lateness", millis(func(c *config) *int64 { return &c.maxWatermarkLag })},
-	{"max_split_lead_ms", "", "how far one split may run ahead of the slowest, in event time", millis(func(c *config) *int64 { return &c.maxSplitLead })},
-	{"idle_timeout_ms", "", "a split without rows for so long does not hold back the watermark", millis(func(c *config) *int64 { return &c.idleTimeout })},
-	{"parallelism", "", "workers of a query", positive(func(c *config) *int { return &c.parallelism })},
-	{"memory_limit", "", "bytes that operators may hold ('4GB', '512MB')", func(c *config, v string) error {
-		n, err := parseBytes(v)
-		c.memoryLimit = n
+	}, func(*config) string { return "" }},
+	millis("checkpoint_interval_ms", "time between checkpoints", func(c *config) *int64 { return &c.checkpointMS }),
+	millis("max_watermark_lag_ms", "upper bound of allowed lateness", func(c *config) *int64 { return &c.maxWatermarkLag }),
+	millis("max_split_lead_ms", "how far one split may run ahead of the slowest, in event time", func(c *config) *int64 { return &c.maxSplitLead }),
+	millis("idle_timeout_ms", "a split without rows for so long does not hold back the watermark", func(c *config) *int64 { return &c.idleTimeout }),
+	positive("parallelism", "workers of a query", func(c *config) *int { return &c.parallelism }),
+	{"memory_limit", "", "bytes that operators may hold ('4GB', '512MB')", func(c *config, v string) (err error) {
+		c.memoryLimit, err = parseBytes(v)
 		return err
-	}},
-	{"log_level", "", "trace, debug, info, warn or error", func(c *config, v string) error {
-		for _, l := range []string{"trace", "debug", "info", "warn", "error"} {
-			if v == l {
-				c.logLevel = v
-				return nil
-			}
+	}, func(c *config) string { return strconv.FormatInt(c.memoryLimit, 10) }},
+	{"log_level", "", strings.Join(logLevels, ", "), func(c *config, v string) error {
+		if !slices.Contains(logLevels, v) {
+			return errs.New(errs.Usage, "configure", "expected one of %s, got %q", strings.Join(logLevels, ", "), v)
 		}
-		return errs.New(errs.Usage, "configure", "log_level must be trace, debug, info, warn or error, not %q", v)
-	}},
-	{"telemetry", "", "write one local JSON file of usage; never the network", func(c *config, v string) error {
-		b, err := strconv.ParseBool(v)
-		if err != nil {
-			return errs.New(errs.Usage, "configure", "telemetry must be true or false, not %q", v)
-		}
-		c.telemetry = b
+		c.logLevel = v
 		return nil
-	}},
-	{"kafka_brokers", "KAFKA_BROKERS", "default of brokers= for Kafka connectors", func(c *config, v string) error { c.kafkaBrokers = v; return nil }},
-	{"aws_region", "AWS_REGION", "region for S3", func(c *config, v string) error { c.awsRegion = v; return nil }},
-	{"timezone", "", "session time zone for TIMESTAMP WITH TIME ZONE", func(c *config, v string) error {
-		if _, err := loadZone(v); err != nil {
-			return err
-		}
-		c.timeZone = v
-		return nil
-	}},
-	{"step_rows", "", "rows that one step takes at most", positive(func(c *config) *int { return &c.stepRows })},
-	{"strict_retractions", "", "fail when a row is retracted that was never there, instead of counting it", func(c *config, v string) error {
-		b, err := strconv.ParseBool(v)
-		c.strictRetraction = b
-		if err != nil {
-			return errs.New(errs.Usage, "configure", "strict_retractions must be true or false, not %q", v)
-		}
-		return nil
-	}},
+	}, func(c *config) string { return c.logLevel }},
+	flag("telemetry", "write one local JSON file of usage; never the network", func(c *config) *bool { return &c.telemetry }),
+	plain("kafka_brokers", "KAFKA_BROKERS", "default of brokers= for Kafka connectors", func(c *config) *string { return &c.kafkaBrokers }),
+	plain("aws_region", "AWS_REGION", "region for S3", func(c *config) *string { return &c.awsRegion }),
+	{"timezone", "", "session time zone for TIMESTAMP WITH TIME ZONE", func(c *config, v string) (err error) {
+		c.zone, err = loadZone(v)
+		return err
+	}, func(c *config) string { return c.zone.String() }},
+	positive("step_rows", "rows that one step takes at most", func(c *config) *int { return &c.stepRows }),
+	flag("strict_retractions", "fail when a row is retracted that was never there, instead of counting it", func(c *config) *bool { return &c.strictRetraction }),
 }
 
-func millis(at func(*config) *int64) func(*config, string) error {
-	return func(c *config, v string) error {
+// aliases are DuckDB's names of settings that we have under another.
+var aliases = map[string]string{"threads": "parallelism"}
+
+var logLevels = []string{"trace", "debug", "info", "warn", "error"}
+
+func plain(key, env, doc string, at func(*config) *string) setting {
+	return setting{key, env, doc, func(c *config, v string) error { *at(c) = v; return nil }, func(c *config) string { return *at(c) }}
+}
+
+func flag(key, doc string, at func(*config) *bool) setting {
+	return setting{key, "", doc, func(c *config, v string) error {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			return errs.New(errs.Usage, "configure", "expected true or false, got %q", v)
+		}
+		*at(c) = b
+		return nil
+	}, func(c *config) string { return strconv.FormatBool(*at(c)) }}
+}
+
+func millis(key, doc string, at func(*config) *int64) setting {
+	return setting{key, "", doc, func(c *config, v string) error {
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil || n < 0 {
 			return errs.New(errs.Usage, "configure", "expected a number of milliseconds, got %q", v)
 		}
 		*at(c) = n
 		return nil
-	}
+	}, func(c *config) string { return strconv.FormatInt(*at(c), 10) }}
 }
 
-func positive(at func(*config) *int) func(*config, string) error {
-	return func(c *config, v string) error {
+func positive(key, doc string, at func(*config) *int) setting {
+	return setting{key, "", doc, func(c *config, v string) error {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 {
 			return errs.New(errs.Usage, "configure", "expected a positive number, got %q", v)
 		}
 		*at(c) = n
 		return nil
+	}, func(c *config) string { return strconv.Itoa(*at(c)) }}
+}
+
+func loadZone(name string) (*time.Location, error) {
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, errs.New(errs.Usage, "configure", "unknown time zone %q", name).WithHint("use a name such as 'UTC' or 'Europe/London'")
 	}
+	return loc, nil
 }
 
 // parseBytes reads "512MB", "4 GiB" or a plain number of bytes.
@@ -131,43 +141,55 @@ func parseBytes(s string) (int64, error) {
 // newConfig reads the environment, then the given keys, which win.
 func newConfig(given map[string]string) (*config, error) {
 	c := &config{stateDir: "./.riverbed-state", checkpointMS: 30000, maxWatermarkLag: 60000, maxSplitLead: 300000, idleTimeout: 10000,
-		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), logLevel: "info", timeZone: "UTC", stepRows: 256 << 10}
+		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), logLevel: "info", zone: time.UTC, stepRows: 256 << 10}
 	for _, s := range settings {
 		env := s.env
 		if env == "" {
 			env = "RIVERBED_" + strings.ToUpper(s.key)
 		}
-		v := os.Getenv(env)
-		if g, ok := given[s.key]; ok {
-			v, env = g, s.key
-		}
-		if v == "" {
-			continue
-		}
-		if err := s.set(c, v); err != nil {
-			e := errs.As(err)
-			e.Msg = env + ": " + e.Msg
-			return nil, e
+		if v := os.Getenv(env); v != "" {
+			if err := s.apply(c, env, v); err != nil {
+				return nil, err
+			}
 		}
 	}
-	for k := range given {
-		if findSetting(k) == nil {
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		s := findSetting(k)
+		if s == nil {
 			return nil, unknownSetting(k)
+		}
+		if err := s.apply(c, k, given[k]); err != nil {
+			return nil, err
 		}
 	}
 	return c, nil
 }
 
+// apply sets the key; an error says under which name the value was given.
+func (s *setting) apply(c *config, name, v string) error {
+	err := s.set(c, v)
+	if err == nil {
+		return nil
+	}
+	e := errs.As(err)
+	e.Msg = name + ": " + e.Msg
+	return e
+}
+
 func findSetting(key string) *setting {
+	key = strings.ToLower(key)
+	if name, ok := aliases[key]; ok {
+		key = name
+	}
 	for i := range settings {
-		if settings[i].key == strings.ToLower(key) {
+		if settings[i].key == key {
 			return &settings[i]
 		}
 	}
 	return nil
 }
 
-func unknownSetting(key string) error {
+func unknownSetting(key string) *errs.Error {
 	names := make([]string, len(settings))
 	for i, s := range settings {
 		names[i] = s.key

@@ -2,11 +2,13 @@ package riverbed
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/riverbed/riverbed/core/bind"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/fn"
@@ -25,7 +27,7 @@ func (s *Session) target(n sql.Name) (*entry, error) {
 	}
 	e := s.cat.get(name)
 	if e == nil {
-		return nil, errs.E(errs.Schema, "bind", n.Position(), "no table %q", name).WithHint("%s", errs.DidYouMean(name, (&scopeCatalog{s: s}).Names()))
+		return nil, errs.E(errs.Schema, "bind", n.Position(), "no table %q", name).WithHint("%s", errs.DidYouMean(name, s.cat.names()))
 	}
 	return e, nil
 }
@@ -75,99 +77,166 @@ func (s *Session) insert(ctx context.Context, cat *scopeCatalog, st *sql.Insert,
 	return nil, errs.E(errs.Schema, "bind", st.Table.Position(), "%q is a %s; rows go into tables and sinks", e.name, strings.ToLower(e.kind()))
 }
 
-// insertColumns maps the query's columns to the table's: for each table column its position in the query, or -1.
-func insertColumns(t *memTable, st *sql.Insert, given []types.Field) ([]int, error) {
-	at := make([]int, len(t.columns))
-	for i := range at {
-		at[i] = -1
-	}
-	find := func(name string, pos errs.Pos) (int, error) {
-		var names []string
-		for i, f := range t.columns {
-			if strings.EqualFold(f.Name, name) {
-				return i, nil
-			}
-			names = append(names, f.Name)
+// column finds a column of the table by name.
+func (t *memTable) column(name string, pos errs.Pos) (int, error) {
+	names := make([]string, len(t.columns))
+	for i, f := range t.columns {
+		if strings.EqualFold(f.Name, name) {
+			return i, nil
 		}
-		return 0, errs.E(errs.Schema, "bind", pos, "table %q has no column %q", t.name, name).WithHint("%s", errs.DidYouMean(name, names))
+		names[i] = f.Name
+	}
+	return 0, errs.E(errs.Schema, "bind", pos, "table %q has no column %q", t.name, name).WithHint("%s", errs.DidYouMean(name, names))
+}
+
+// insertOrder gives for each column of the rows the table's column that it goes to.
+func insertOrder(t *memTable, st *sql.Insert, names []string) ([]int, error) {
+	var to []int
+	add := func(name string, pos errs.Pos) error {
+		i, err := t.column(name, pos)
+		if err == nil && slices.Contains(to, i) {
+			err = errs.E(errs.Schema, "bind", pos, "column %q is named twice", name)
+		}
+		to = append(to, i)
+		return err
 	}
 	switch {
 	case st.ByName:
-		for k, f := range given {
-			i, err := find(f.Name, st.Position())
-			if err != nil {
+		for _, n := range names {
+			if err := add(n, st.Position()); err != nil {
 				return nil, err
 			}
-			at[i] = k
 		}
 	case len(st.Columns) > 0:
-		if len(given) != len(st.Columns) {
-			return nil, errs.E(errs.Schema, "bind", st.Position(), "the column list names %d columns, but the rows have %d values", len(st.Columns), len(given))
-		}
-		for k, c := range st.Columns {
-			i, err := find(c.Name, c.Pos)
-			if err != nil {
+		for _, c := range st.Columns {
+			if err := add(c.Name, c.Pos); err != nil {
 				return nil, err
 			}
-			if at[i] >= 0 {
-				return nil, errs.E(errs.Schema, "bind", c.Pos, "column %q is named twice", c.Name)
-			}
-			at[i] = k
 		}
 	default:
-		if len(given) != len(t.columns) {
-			return nil, errs.E(errs.Schema, "bind", st.Position(), "table %q has %d columns, but the rows have %d values", t.name, len(t.columns), len(given))
-		}
-		for i := range at {
-			at[i] = i
+		for i := range t.columns {
+			to = append(to, i)
 		}
 	}
-	return at, nil
+	return to, nil
+}
+
+// withDefaults replaces DEFAULT in VALUES by what the column's default is.
+func (t *memTable) withDefaults(q *sql.Query, to []int) *sql.Query {
+	v, ok := q.Body.(*sql.Values)
+	if !ok {
+		return q
+	}
+	out, values := *q, *v
+	values.Rows = make([][]sql.Expr, len(v.Rows))
+	for r, row := range v.Rows {
+		values.Rows[r] = slices.Clone(row)
+		for c, x := range row {
+			if d, ok := x.(*sql.Default); ok && c < len(to) {
+				values.Rows[r][c] = t.defaultOf(to[c], d)
+			}
+		}
+	}
+	out.Body = &values
+	return &out
+}
+
+// defaultOf is the expression that DEFAULT stands for.
+func (t *memTable) defaultOf(column int, at *sql.Default) sql.Expr {
+	if x := t.defaults[column]; x != nil {
+		return x
+	}
+	return &sql.Literal{At: at.At, Kind: sql.LitNull}
 }
 
 func (s *Session) insertIntoTable(ctx context.Context, cat *scopeCatalog, t *memTable, st *sql.Insert, text string) (*Query, error) {
 	var batches []arrow.RecordBatch
 	var given []types.Field
+	var to []int
 	if st.Query == nil { // DEFAULT VALUES: one row of no columns
 		batches = []arrow.RecordBatch{array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 1)}
-		st.Columns, st.ByName = nil, true
 	} else {
-		q, err := s.planQuery(ctx, cat, st.Query, text)
+		query := st.Query
+		if !st.ByName {
+			var err error
+			if to, err = insertOrder(t, st, nil); err != nil {
+				return nil, err
+			}
+			query = t.withDefaults(query, to)
+		}
+		q, err := s.planQuery(ctx, cat, query, text)
 		if err != nil {
 			return nil, err
 		}
-		given = q.fields()
+		given = q.columns
+		if st.ByName {
+			names := make([]string, len(given))
+			for i, f := range given {
+				names[i] = f.Name
+			}
+			if to, err = insertOrder(t, st, names); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case len(given) == len(to):
+		case len(st.Columns) > 0:
+			return nil, errs.E(errs.Schema, "bind", st.Position(), "the column list names %d columns, but the rows have %d values", len(to), len(given))
+		default:
+			return nil, errs.E(errs.Schema, "bind", st.Position(), "table %q has %d columns, but the rows have %d values", t.name, len(t.columns), len(given))
+		}
 		if batches, err = q.all(ctx); err != nil {
 			return nil, err
 		}
 	}
-	at, err := insertColumns(t, st, given)
-	if err != nil {
-		return nil, err
+	at := make([]int, len(t.columns)) // for each column of the table its position in the rows, or -1
+	for i := range at {
+		at[i] = slices.Index(to, i)
 	}
-	before, next := t.chunks, t.next
-	var deltas []tableDelta
+	added := make([][]arrow.Array, len(batches))
 	count := int64(0)
-	for _, b := range batches {
-		cols, err := s.tableColumns(t, b, given, at)
-		if err != nil {
-			t.restore(before, next)
-			return nil, err
+	for i, b := range batches {
+		var err error
+		if added[i], err = s.tableColumns(t, b, given, at); err != nil {
+			return nil, placed(err, st.Position())
 		}
 		count += b.NumRows()
-		deltas = append(deltas, tableDelta{t, t.append(cols, int(b.NumRows())), 1})
 	}
-	if err := t.checkKeys(); err != nil {
-		t.restore(before, next)
-		return nil, err
+	before := t.snapshot()
+	var rows []arrow.RecordBatch
+	for i, cols := range added {
+		if n := int(batches[i].NumRows()); n > 0 {
+			rows = append(rows, t.append(cols, n))
+		}
 	}
-	return countResult(count), s.applied(ctx, t, before, deltas)
+	if err := t.checkKeys(rows); err != nil {
+		t.restore(before)
+		return nil, placed(err, st.Position())
+	}
+	return countResult(count), s.applied(ctx, t, before, deltasOf(t, rows, 1))
+}
+
+func deltasOf(t *memTable, rows []arrow.RecordBatch, sign int64) []tableDelta {
+	out := make([]tableDelta, len(rows))
+	for i, b := range rows {
+		out[i] = tableDelta{t, b, sign}
+	}
+	return out
+}
+
+// placed gives an error of a row the place of its statement, where it has none of its own.
+func placed(err error, pos errs.Pos) error {
+	e := errs.As(err)
+	if !e.Pos.Valid() {
+		e.Pos = pos
+	}
+	return e
 }
 
 // tableColumns gives a batch the table's columns: chosen, cast, defaults filled in, NOT NULL checked.
 func (s *Session) tableColumns(t *memTable, b arrow.RecordBatch, given []types.Field, at []int) ([]arrow.Array, error) {
 	n := int(b.NumRows())
-	env := s.fnEnv(s.clock.Now())
+	env := s.fnEnv()
 	cols := make([]arrow.Array, len(t.columns))
 	for i, f := range t.columns {
 		var err error
@@ -175,10 +244,7 @@ func (s *Session) tableColumns(t *memTable, b arrow.RecordBatch, given []types.F
 		case at[i] >= 0:
 			cols[i], err = castColumn(env, b.Column(at[i]), given[at[i]].Type, f)
 		case t.defaults[i] != nil:
-			var p *expr.Program
-			if p, err = expr.Compile(t.defaults[i], nil); err == nil {
-				cols[i], err = p.EvalArray(env, nil, n)
-			}
+			cols[i], err = s.defaultColumn(env, t.defaults[i], f, n)
 		default:
 			cols[i] = kernels.Nulls(f.Type.Arrow(), n)
 		}
@@ -190,6 +256,19 @@ func (s *Session) tableColumns(t *memTable, b arrow.RecordBatch, given []types.F
 		}
 	}
 	return cols, nil
+}
+
+// defaultColumn evaluates a DEFAULT for n rows; each row gets a value of its own.
+func (s *Session) defaultColumn(env *fn.Env, x sql.Expr, f types.Field, n int) (arrow.Array, error) {
+	e, err := bind.New(&scopeCatalog{s: s}, bind.Options{}).Expr(x, nil, f.Type)
+	if err != nil {
+		return nil, err
+	}
+	p, err := expr.Compile(e, nil)
+	if err != nil {
+		return nil, err
+	}
+	return p.EvalArray(env, nil, n)
 }
 
 // castColumn converts a column to a field's type, as an assignment does.
@@ -209,17 +288,6 @@ func castColumn(env *fn.Env, a arrow.Array, from types.Type, to types.Field) (ar
 		e := errs.As(err)
 		e.Msg = "column \"" + to.Name + "\": " + e.Msg
 		return nil, e
-	}
-	return out, nil
-}
-
-// conform replaces columns of bare NULLs by columns of the fields' types.
-func conform(cols []arrow.Array, fields []types.Field) ([]arrow.Array, error) {
-	out := append([]arrow.Array{}, cols...)
-	for i, c := range out {
-		if c.DataType().ID() == arrow.NULL && fields[i].Type.Kind != types.Null {
-			out[i] = kernels.Nulls(fields[i].Type.Arrow(), c.Len())
-		}
 	}
 	return out, nil
 }

@@ -70,7 +70,11 @@ func (k *keptRows) source(name string) *plan.Source {
 func (k *keptRows) Fields() []types.Field { return k.fields }
 
 // Stats implements flow.Relation.
-func (k *keptRows) Stats() flow.Stats { return flow.Stats{Rows: int64(len(k.rows))} }
+func (k *keptRows) Stats() flow.Stats {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return flow.Stats{Rows: int64(len(k.rows))}
+}
 
 // Scan implements flow.Relation.
 func (k *keptRows) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {

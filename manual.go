@@ -44,10 +44,10 @@ type Manual struct {
 
 // Manual makes a manual run of the query.
 func (q *Query) Manual(o ManualOptions) (*Manual, error) {
-	if q.bound == nil {
-		return nil, errs.New(errs.Usage, "manual run", "this statement has run already; only a SELECT can be run by hand")
+	if err := q.runnable("manual run"); err != nil {
+		return nil, err
 	}
-	opt, _, err := rules.Optimize(q.bound, rules.Incremental, q.options())
+	opt, _, err := rules.Optimize(q.live, rules.Incremental, rules.Options{})
 	if err != nil {
 		return nil, errs.As(err).WithSQL(q.text)
 	}

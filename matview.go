@@ -2,22 +2,20 @@ package riverbed
 
 import (
 	"context"
+	"slices"
 	"sync"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/bind"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/plan"
-	"github.com/riverbed/riverbed/core/rules"
 	"github.com/riverbed/riverbed/core/sql"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/incremental"
 )
 
 // matView is a query that the session keeps up to date. Over tables and files its graph steps within the statement
-// that changed them; over a live stream a runner steps it, and a statement waits for the runner.
+// that changed them; over a stream a runner steps it, and a statement waits for the runner.
 type matView struct {
 	name   string
 	s      *Session
@@ -31,15 +29,15 @@ type matView struct {
 
 	mu   sync.Mutex
 	rows *zset
-	err  error
+	err  error // why it is no longer kept up to date
 }
 
-// createMatView runs with the session locked.
-func (s *Session) createMatView(ctx context.Context, view *bind.View, st *sql.CreateView, text string) error {
-	cat := &scopeCatalog{s: s, ctx: ctx}
-	bound, err := bind.New(cat, bind.Options{SQL: text}).Query(st.Query)
+// newMatView makes the view and gives it what its sources hold. The session is locked.
+func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, view *bind.View, st *sql.Query, text string) (*matView, error) {
+	cat.reading = false // views over views are one graph over their sources, so all of a statement is one step
+	bound, err := bind.New(cat, bind.Options{SQL: text}).Query(st)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if bound.Emit == plan.EmitDefault {
 		bound.Emit = plan.EmitImmediate
@@ -53,66 +51,49 @@ func (s *Session) createMatView(ctx context.Context, view *bind.View, st *sql.Cr
 		v.fields = append(v.fields, f)
 	}
 	if err := distinctNames(v.fields); err != nil {
-		return err
+		return nil, err
 	}
 	v.rows = newZset(v.fields)
-	q := &Query{s: s, text: text, bound: bound, used: cat.used, columns: v.fields}
-	if len(liveSources(bound.Root)) > 0 {
-		if v.run, err = q.newRunner(context.Background(), "", v.take); err != nil {
-			return err
+	q := &Query{s: s, text: text, bound: bound, live: bound, columns: v.fields}
+	if slices.ContainsFunc(sources(bound.Root), func(src *plan.Source) bool { return src.Stream != nil }) {
+		if v.run, err = q.newRunner(context.Background(), v.name, "", v.take); err != nil {
+			return nil, err
 		}
 		v.run.tables.wait = true
+		if !s.runs.add(v) {
+			return nil, s.usable()
+		}
 		v.run.startLocked(func() {
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			v.err = v.run.err
+			s.runs.remove(v)
+			if v.run.err != nil {
+				v.fail(v.run.err)
+			}
 		})
-	} else if err := v.load(ctx, q); err != nil {
-		return err
+		return v, nil
 	}
-	s.views = append(s.views, v)
-	s.cat.put(&entry{name: v.name, mat: v, sql: sql.Print(st)})
-	return nil
+	return v, v.load(ctx, q)
 }
 
 // load builds the graph and takes what the sources hold as the first step.
 func (v *matView) load(ctx context.Context, q *Query) error {
-	opt, _, err := rules.Optimize(q.bound, rules.Incremental, q.options())
-	if err != nil {
-		return err
-	}
-	if v.graph, err = incremental.Build(opt, v.s.graphOptions()); err != nil {
+	var err error
+	if v.graph, _, err = q.buildGraph(); err != nil {
 		return err
 	}
 	v.infos = v.graph.Sources()
 	in := incremental.Input{Now: v.s.clock.Now()}
 	for i, info := range v.infos {
 		if t, ok := info.Source.Relation.(*memTable); ok {
-			for _, b := range t.snapshot() {
-				in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: tablePush(info, tableDelta{t, b, 1})})
+			for _, d := range deltasOf(t, t.snapshot(), 1) {
+				in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: tablePush(info, d)})
 			}
 			continue
 		}
-		rel := info.Source.Relation
-		if rel == nil { // a stream that ends by itself
-			return errs.New(errs.Unsupported, "create view", "a materialized view over the bounded stream %q is not supported yet", info.Source.Name)
-		}
-		sc, err := rel.Scan(ctx, flow.ScanRequest{Columns: info.Columns, Workers: 1})
+		err := scanAll(ctx, info, func(b flow.Rows) bool {
+			in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: b.Batch})
+			return true
+		})
 		if err != nil {
-			return err
-		}
-		for {
-			m, err := sc.Next(ctx, 0)
-			if err != nil {
-				_ = sc.Close()
-				return err
-			}
-			if m == nil {
-				break
-			}
-			in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: m.Batch})
-		}
-		if err := sc.Close(); err != nil {
 			return err
 		}
 		in.Ticks = append(in.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
@@ -122,14 +103,12 @@ func (v *matView) load(ctx context.Context, q *Query) error {
 
 func (v *matView) step(in incremental.Input) error {
 	out, err := v.graph.Step(in)
-	if err == nil {
-		v.s.keep(v.name, out)
-		return v.take(context.Background(), out.Delta)
+	if err != nil {
+		v.fail(err)
+		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.err = err
-	return err
+	v.s.keep(v.name, out)
+	return v.take(context.Background(), out.Delta)
 }
 
 // take books a step's output.
@@ -140,40 +119,48 @@ func (v *matView) take(_ context.Context, d flow.Delta) error {
 	return nil
 }
 
-// reads reports whether the view depends on a catalog entry.
-func (v *matView) reads(e *entry) bool {
-	for _, u := range v.used {
-		if u == e {
-			return true
-		}
-	}
-	return false
+func (v *matView) fail(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.err = err
 }
 
+func (v *matView) failed() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.err
+}
+
+// reads reports whether the view depends on a catalog entry.
+func (v *matView) reads(e *entry) bool { return slices.Contains(v.used, e) }
+
+// close ends what keeps the view up to date. It does not wait: a statement that drops the view holds the session.
 func (v *matView) close() {
 	if v.run != nil {
 		v.run.cancel()
 	}
 }
 
+// Close is close for the end of the session; it waits.
+func (v *matView) Close() error {
+	v.close()
+	<-v.run.done
+	return nil
+}
+
 // stepViews hands the changes of tables to everything that follows them. Views take them before the statement returns.
-func (s *Session) stepViews(ctx context.Context, deltas []tableDelta) error {
-	if len(deltas) == 0 {
+func (s *Session) stepViews(ctx context.Context, changes []tableDelta) error {
+	if len(changes) == 0 {
 		return nil
 	}
-	var acks []<-chan struct{}
-	for f := range s.watchers {
-		if ack := f.push(deltas); f.wait {
-			acks = append(acks, ack)
-		}
-	}
+	acks := s.feeds.push(changes)
 	var first error
 	for _, v := range s.views {
-		if v.graph == nil {
+		if v.graph == nil || v.failed() != nil { // one that has failed says so to whoever reads it
 			continue
 		}
 		in := incremental.Input{Now: s.clock.Now()}
-		for _, d := range deltas {
+		for _, d := range changes {
 			for i, info := range v.infos {
 				if info.Source.Relation == flow.Relation(d.table) {
 					in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: tablePush(info, d)})
@@ -184,9 +171,8 @@ func (s *Session) stepViews(ctx context.Context, deltas []tableDelta) error {
 			continue
 		}
 		if err := v.step(in); err != nil && first == nil {
-			e := errs.As(err)
-			e.Msg = "materialized view \"" + v.name + "\": " + e.Msg
-			first = e.WithHint("the change to the table stands; the view is broken until it is created again")
+			first = errs.New(errs.As(err).Kind, "step", "materialized view %q: %s", v.name, errs.As(err).Msg).
+				WithHint("the change to the table stands; the view is broken until it is created again")
 		}
 	}
 	for _, ack := range acks {
@@ -204,13 +190,14 @@ func (v *matView) source() *plan.Source {
 	return &plan.Source{Name: v.name, Relation: v, Fields: v.fields}
 }
 
-func (v *matView) present() ([]arrow.RecordBatch, error) {
+func (v *matView) present() (*ArrowTable, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err != nil {
-		return nil, errs.New(errs.Usage, "scan", "the materialized view %q has failed: %w", v.name, v.err)
+		return nil, errs.New(errs.As(v.err).Kind, "scan", "the materialized view %q has failed: %s", v.name, errs.As(v.err).Msg).
+			WithHint("create it again: CREATE OR REPLACE MATERIALIZED VIEW %s AS …", v.name)
 	}
-	return v.rows.batches(), nil
+	return v.rows.table(), nil
 }
 
 // Fields implements flow.Relation.
@@ -218,18 +205,18 @@ func (v *matView) Fields() []types.Field { return v.fields }
 
 // Stats implements flow.Relation.
 func (v *matView) Stats() flow.Stats {
-	b, err := v.present()
+	t, err := v.present()
 	if err != nil {
 		return flow.Stats{Rows: -1}
 	}
-	return chunkStats(b, v.fields)
+	return t.Stats()
 }
 
 // Scan implements flow.Relation.
-func (v *matView) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
-	b, err := v.present()
+func (v *matView) Scan(ctx context.Context, req flow.ScanRequest) (flow.Scan, error) {
+	t, err := v.present()
 	if err != nil {
 		return nil, err
 	}
-	return newChunkScan(b, v.fields, req), nil
+	return t.Scan(ctx, req)
 }

@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -23,7 +24,7 @@ type Query struct {
 	s     *Session
 	text  string
 	bound *plan.Query // nil for fixed rows
-	used  []*entry    // catalog entries that it reads
+	live  *plan.Query // bound for an incremental run: materialized views are their queries, not their present rows
 
 	columns []types.Field // of the result, without the weight
 	fixed   []arrow.RecordBatch
@@ -35,7 +36,13 @@ func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Quer
 	if err != nil {
 		return nil, err
 	}
-	q := &Query{s: s, text: text, bound: bound, used: cat.used}
+	q := &Query{s: s, text: text, bound: bound, live: bound}
+	if slices.ContainsFunc(cat.used, func(e *entry) bool { return e.mat != nil }) {
+		following := &scopeCatalog{s: s, ctx: ctx, locals: cat.locals}
+		if q.live, err = bind.New(following, bind.Options{SQL: text}).Query(st); err != nil {
+			return nil, err
+		}
+	}
 	for i, c := range bound.Root.Columns() {
 		t := c.Type
 		if t.Kind == types.Null { // as DuckDB: a bare NULL shows as INTEGER
@@ -50,8 +57,6 @@ func fixedQuery(fields []types.Field, cols []arrow.Array, n int) *Query {
 	return &Query{columns: fields, fixed: []arrow.RecordBatch{array.NewRecordBatch(types.ArrowSchema(fields), cols, int64(n))}}
 }
 
-func (q *Query) fields() []types.Field { return q.columns }
-
 // Schema is the Arrow schema of the batch result.
 func (q *Query) Schema() *arrow.Schema { return types.ArrowSchema(q.columns) }
 
@@ -60,16 +65,17 @@ func (q *Query) Fields() []types.Field { return q.columns }
 
 // Live reports whether the query reads a stream that does not end by itself.
 func (q *Query) Live() bool {
-	return q.bound != nil && len(liveSources(q.bound.Root)) > 0
+	return q.bound != nil && slices.ContainsFunc(sources(q.bound.Root), (*plan.Source).Live)
 }
 
 // Pipeline reports whether the statement was INSERT INTO sink SELECT … over live input, which Start runs.
 func (q *Query) Pipeline() bool { return q.sink != nil }
 
-func liveSources(n plan.Node) []*plan.Source {
+// sources are what a plan reads, once per scan.
+func sources(n plan.Node) []*plan.Source {
 	var out []*plan.Source
 	plan.Walk(n, func(n plan.Node) bool {
-		if s, ok := n.(*plan.Scan); ok && s.Source.Live() {
+		if s, ok := n.(*plan.Scan); ok {
 			out = append(out, s.Source)
 		}
 		return true
@@ -77,11 +83,9 @@ func liveSources(n plan.Node) []*plan.Source {
 	return out
 }
 
-func (q *Query) options() rules.Options { return rules.Options{} }
-
 // batchPlan optimizes for one run over bounded input.
 func (q *Query) batchPlan() (*plan.Query, []rules.Applied, error) {
-	opt, applied, err := rules.Optimize(q.bound, rules.Batch, q.options())
+	opt, applied, err := rules.Optimize(q.bound, rules.Batch, rules.Options{})
 	if err != nil {
 		return nil, nil, errs.As(err).WithSQL(q.text)
 	}
@@ -93,9 +97,18 @@ func (q *Query) Run(ctx context.Context) (Result, error) {
 	if q.bound == nil {
 		return array.NewRecordReader(q.Schema(), q.fixed)
 	}
-	if live := liveSources(q.bound.Root); len(live) > 0 {
-		return nil, errs.New(errs.Usage, "run", "%q is a live stream and never ends, so its query has no final result", live[0].Name).
-			WithHint("use subscribe() to read changes as they come, or until='latest' to stop at the stream's present end")
+	if err := q.s.usable(); err != nil {
+		return nil, err
+	}
+	for _, src := range sources(q.bound.Root) {
+		switch {
+		case src.Live():
+			return nil, errs.New(errs.Usage, "run", "%q is a live stream and never ends, so its query has no final result", src.Name).
+				WithHint("use subscribe() to read changes as they come, or until='latest' to stop at the stream's present end")
+		case src.Relation == nil:
+			return nil, errs.New(errs.Usage, "run", "%q is a stream, which is read as it comes", src.Name).
+				WithHint("use subscribe(), which ends with the stream")
+		}
 	}
 	return q.run(ctx, nil)
 }
@@ -171,8 +184,12 @@ func (q *Query) all(ctx context.Context) ([]arrow.RecordBatch, error) {
 }
 
 // discard runs a query whose rows nobody reads, for its errors.
-func (q *Query) discard(ctx context.Context) error {
-	if q.bound == nil || q.Live() {
+func (q *Query) discard(ctx context.Context, st sql.Statement) error {
+	switch {
+	case q.sink != nil:
+		return errs.E(errs.Usage, "run", st.Position(), "INSERT INTO a sink over live input is a pipeline that somebody has to run; here another statement follows").
+			WithHint("give the statement to sql() by itself, and run the pipeline")
+	case q.bound == nil || q.Live():
 		return nil
 	}
 	_, err := q.all(ctx)
@@ -196,7 +213,11 @@ func (q *Query) Explain(mode string) (string, error) {
 	default:
 		return "", errs.New(errs.Usage, "explain", "unknown mode %q", mode).WithHint("use 'batch' or 'incremental'")
 	}
-	opt, applied, err := rules.Optimize(q.bound, m, q.options())
+	bound := q.bound
+	if m == rules.Incremental {
+		bound = q.live
+	}
+	opt, applied, err := rules.Optimize(bound, m, rules.Options{})
 	if err != nil {
 		return "", errs.As(err).WithSQL(q.text)
 	}
@@ -289,7 +310,7 @@ func (s *Session) constant(x sql.Expr) (types.Value, types.Type, error) {
 	if err != nil {
 		return nil, types.Type{}, err
 	}
-	a, err := p.EvalArray(s.fnEnv(s.clock.Now()), nil, 1)
+	a, err := p.EvalArray(s.fnEnv(), nil, 1)
 	if err != nil {
 		return nil, types.Type{}, err
 	}

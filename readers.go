@@ -4,24 +4,33 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/incremental"
 )
 
 // fed is what a reader hands to the loop.
 type fed struct {
 	source  int
 	split   string
-	opened  bool
+	gate    *gate // of a split that was opened
 	rows    flow.Rows
 	ended   bool
 	noMore  bool // the source has no further splits
 	err     error
 	unknown int64 // fields that the schema does not have
 }
+
+// feedDepth is how many reads may wait for the loop, all splits together; readRows is the most of one read.
+const (
+	feedDepth = 16
+	readRows  = 64 << 10
+	splitPoll = 3 * time.Second
+)
 
 // read starts a reader; a panic of it fails the run.
 func (r *runner) read(f func()) {
@@ -52,12 +61,44 @@ func (r *runner) closeReaders() {
 
 // put hands something to the loop; false when the run has ended.
 func (r *runner) put(f fed) bool {
+	if f.rows.Batch != nil {
+		r.queued.Add(f.rows.Batch.NumRows())
+	}
 	select {
 	case r.feed <- f:
 		return true
 	case <-r.ctx.Done():
 		return false
 	}
+}
+
+// fail ends the run, unless the reader failed because it was told to stop.
+func (r *runner) fail(source int, err error) {
+	if r.reading.Err() == nil {
+		r.put(fed{source: source, err: ofSource(r.inputs[source].info.Source.Name, err)})
+	}
+}
+
+// ofSource says which source failed.
+func ofSource(name string, err error) error {
+	e := *errs.As(err)
+	if e.Kind == errs.Internal && !errs.Is(err, errs.Internal) { // not one of ours, and so of the source's
+		e.Kind, e.Op = errs.Source, "read"
+	}
+	e.Msg = name + ": " + e.Msg
+	return &e
+}
+
+// streamOf returns the stream that a run reads of a live source.
+func streamOf(ctx context.Context, src *plan.Source, until string) (flow.Stream, error) {
+	if until == "" || src.Stream.Bounded() {
+		return src.Stream, nil
+	}
+	l, ok := src.Stream.(flow.LatestStream)
+	if !ok {
+		return nil, errs.New(errs.Usage, "run", "the stream has no present end, so until='latest' is not possible")
+	}
+	return l.UntilLatest(ctx)
 }
 
 // pushed is a stream that this process feeds: it tells at once of new splits and of its end.
@@ -70,6 +111,7 @@ type pushed interface {
 func (r *runner) readStream(source int, st flow.Stream) {
 	known := map[string]bool{}
 	own, _ := st.(pushed)
+	again := r.newRetry()
 	for {
 		// Asked before the splits, so that neither a change nor a last split is missed.
 		var changed <-chan struct{}
@@ -77,22 +119,25 @@ func (r *runner) readStream(source int, st flow.Stream) {
 		if own != nil {
 			changed, ended = own.Changed(), ended || own.Ended()
 		}
-		splits, err := st.Splits(r.ctx)
+		splits, err := st.Splits(r.reading)
 		if err != nil {
-			if r.ctx.Err() == nil {
-				r.put(fed{source: source, err: err})
+			if again.after(err) {
+				continue
 			}
+			r.fail(source, err)
 			return
 		}
+		again.reset()
 		for _, sp := range splits {
 			if known[sp.ID] {
 				continue
 			}
 			known[sp.ID] = true
-			if !r.put(fed{source: source, split: sp.ID, opened: true}) {
+			g := &gate{}
+			if !r.put(fed{source: source, split: sp.ID, gate: g}) {
 				return
 			}
-			r.read(func() { r.readSplit(source, st, sp) })
+			r.read(func() { r.readSplit(source, st, sp, g) })
 		}
 		if ended {
 			r.put(fed{source: source, noMore: true})
@@ -101,90 +146,117 @@ func (r *runner) readStream(source int, st flow.Stream) {
 		select {
 		case <-changed:
 		case <-r.s.clock.After(splitPoll):
-		case <-r.ctx.Done():
+		case <-r.reading.Done():
 			return
 		}
 	}
 }
 
-func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split) {
-	rd, err := st.Open(r.ctx, sp, "")
-	if err != nil {
-		r.put(fed{source: source, split: sp.ID, err: err})
-		return
-	}
-	defer rd.Close()
-	counter, _ := rd.(connectors.FieldCounter)
-	var unknown int64
+// readSplit reads one split to its end. When the run is drained, what a read still gives without waiting belongs to it:
+// only the error of the ended context stops the reader.
+func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, g *gate) {
+	rd := &splitReader{st: st, split: sp}
+	defer rd.close()
+	again := r.newRetry()
 	for {
-		rows, err := rd.Read(r.ctx, readRows)
-		f := fed{source: source, split: sp.ID, rows: rows}
-		if counter != nil {
-			now := counter.UnknownFields()
-			f.unknown, unknown = now-unknown, now
-		}
+		g.pass(r.reading)
+		rows, err := rd.read(r.reading)
+		f := fed{source: source, split: sp.ID, rows: rows, unknown: rd.unknown()}
 		switch {
 		case errors.Is(err, io.EOF):
 			f.ended = true
 			r.put(f)
 			return
 		case err != nil:
-			if r.ctx.Err() == nil {
-				f.err = err
-				r.put(f)
+			if again.after(err) {
+				continue
 			}
+			r.fail(source, err)
 			return
 		}
-		if f.rows.Batch == nil && len(f.rows.Bad) == 0 && f.rows.Watermark == nil && !f.rows.Idle {
-			if r.ctx.Err() != nil {
-				return
-			}
+		again.reset()
+		if rows.Batch == nil && len(rows.Bad) == 0 && rows.Watermark == nil && !rows.Idle && r.reading.Err() == nil {
 			continue
 		}
-		if !r.put(f) {
+		if !r.put(f) || r.reading.Err() != nil && rows.Batch == nil && rows.Watermark == nil && !rows.Idle {
 			return
 		}
 	}
 }
 
-// readRelation reads bounded input whole; it is one split without a name.
-func (r *runner) readRelation(source int, rel flow.Relation) {
-	sc, err := rel.Scan(r.ctx, flow.ScanRequest{Columns: r.infos[source].Columns, Workers: 1})
-	if err != nil {
-		r.put(fed{source: source, err: err})
-		return
+// splitReader is a reader that is opened again where it stopped when it has failed, if its stream can be read again.
+type splitReader struct {
+	st    flow.Stream
+	split flow.Split
+	at    flow.Position
+	rd    flow.Reader
+	count int64 // unknown fields told so far
+}
+
+func (s *splitReader) read(ctx context.Context) (rows flow.Rows, err error) {
+	if s.rd == nil {
+		if s.rd, err = s.st.Open(ctx, s.split, s.at); err != nil {
+			s.rd = nil
+			return rows, err
+		}
+		s.count = 0
 	}
-	defer sc.Close()
-	for {
-		m, err := sc.Next(r.ctx, 0)
-		if err != nil {
+	rows, err = s.rd.Read(ctx, readRows)
+	if err == nil {
+		if rows.Next != "" {
+			s.at = rows.Next
+		}
+	} else if s.st.Replayable() && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+		s.close()
+	}
+	return rows, err
+}
+
+// unknown is how many unknown fields were met since it was last asked.
+func (s *splitReader) unknown() int64 {
+	c, ok := s.rd.(connectors.FieldCounter)
+	if !ok {
+		return 0
+	}
+	before := s.count
+	s.count = c.UnknownFields()
+	return s.count - before
+}
+
+func (s *splitReader) close() {
+	if s.rd != nil {
+		_ = s.rd.Close() // its rows were taken
+		s.rd = nil
+	}
+}
+
+// readRelation reads bounded input whole; it is one split without a name. A file is not replayed in part, so draining
+// waits for it.
+func (r *runner) readRelation(source int) {
+	err := scanAll(r.ctx, r.inputs[source].info, func(rows flow.Rows) bool { return r.put(fed{source: source, rows: rows}) })
+	if err != nil {
+		if r.ctx.Err() == nil {
 			r.put(fed{source: source, err: err})
-			return
 		}
-		if m == nil {
-			break
-		}
-		if !r.put(fed{source: source, rows: flow.Rows{Batch: m.Batch}}) {
-			return
-		}
+		return
 	}
 	r.put(fed{source: source, ended: true, noMore: true})
 }
 
-// streamOf returns the stream that a run reads of a live source.
-func streamOf(ctx context.Context, src *plan.Source, until string) (flow.Stream, error) {
-	switch until {
-	case "":
-		return src.Stream, nil
-	case "latest":
-		if src.Stream.Bounded() {
-			return src.Stream, nil
-		}
-		l, ok := src.Stream.(flow.LatestStream)
-		if !ok {
-			return nil, errs.New(errs.Usage, "subscribe", "the stream %q has no present end, so until='latest' is not possible", src.Name)
-		}
-		return l.UntilLatest(ctx)
+// scanAll reads the columns of a relation that a graph needs, until take has enough.
+func scanAll(ctx context.Context, info incremental.SourceInfo, take func(flow.Rows) bool) error {
+	sc, err := info.Source.Relation.Scan(ctx, flow.ScanRequest{Columns: info.Columns, Workers: 1})
+	if err != nil {
+		return err
 	}
-	return nil, errs.New(errs.Usage, "subscribe", "until must be empty or 'latest', not %q", until)
+	for {
+		m, err := sc.Next(ctx, 0)
+		if err != nil {
+			_ = sc.Close() // the first error is the cause
+			return err
+		}
+		if m == nil || !take(flow.Rows{Batch: m.Batch}) {
+			return sc.Close()
+		}
+	}
 }

@@ -2,17 +2,12 @@ package riverbed
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
-	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/rules"
 	"github.com/riverbed/riverbed/core/types"
@@ -24,8 +19,9 @@ import (
 type runner struct {
 	s        *Session
 	q        *Query
+	cfg      *config // as of the start
+	name     string  // by which __late and __bad know it
 	graph    *incremental.Graph
-	infos    []incremental.SourceInfo
 	fields   []types.Field
 	updating bool
 	every    time.Duration
@@ -33,17 +29,21 @@ type runner struct {
 	deliver  func(ctx context.Context, d flow.Delta) error
 	finish   func(err error) error // may be nil: after the last step
 
-	ctx     context.Context
-	cancel  context.CancelFunc
-	feed    chan fed
-	readers sync.WaitGroup
-	inputs  []*input
-	tables  tableFeed
-	stepped []func() // tells statements that their change was stepped
+	caller      context.Context // its end is an error; stop and close are not
+	ctx         context.Context // of the loop
+	cancel      context.CancelFunc
+	reading     context.Context // of readers of streams: ends before ctx when the run is drained
+	stopReading context.CancelFunc
+	feed        chan fed
+	queued      atomic.Int64 // rows in feed
+	readers     sync.WaitGroup
+	inputs      []*input
+	tables      tableFeed
 
-	stopping chan bool // drain or not
+	stopping chan bool     // drain or not
+	drained  chan struct{} // closed when the readers have left and feed gets no more
 	done     chan struct{}
-	err      error
+	err      error // once done is closed
 
 	mu    sync.Mutex // metrics
 	stats Metrics
@@ -62,60 +62,63 @@ type input struct {
 
 // splitFeed is what the loop remembers of one split.
 type splitFeed struct {
-	last  time.Time // of the last row
+	last  time.Time // of the last row, or of the end of holding it back
 	idle  bool
 	ended bool
+	gate  *gate
+	txn   []incremental.Push // of a source transaction that has not ended
 }
 
-// feedDepth is how many reads may wait for the loop, all splits together; readRows is the most of one read.
-const (
-	feedDepth    = 16
-	readRows     = 64 << 10
-	splitPoll    = 3 * time.Second
-	shortestTick = 10 * time.Millisecond
-)
+// shortestTick keeps a clock that stands just before an interval's end from being asked again and again.
+const shortestTick = time.Millisecond
 
-// newRunner compiles the query for incremental mode and opens its sources; start lets it run.
-func (q *Query) newRunner(ctx context.Context, until string, deliver func(context.Context, flow.Delta) error) (*runner, error) {
-	s := q.s
-	if err := s.alive(); err != nil {
+// buildGraph compiles the query for incremental mode.
+func (q *Query) buildGraph() (*incremental.Graph, *plan.Query, error) {
+	opt, _, err := rules.Optimize(q.live, rules.Incremental, rules.Options{})
+	if err != nil {
+		return nil, nil, errs.As(err).WithSQL(q.text)
+	}
+	g, err := incremental.Build(opt, q.s.graphOptions())
+	if err != nil {
+		return nil, nil, errs.As(err).WithSQL(q.text)
+	}
+	return g, opt, nil
+}
+
+func (s *Session) graphOptions() incremental.Options {
+	c := s.cfg.Load()
+	return incremental.Options{Parallelism: c.parallelism, IdleTimeoutMS: c.idleTimeout, MaxWatermarkLagMS: c.maxWatermarkLag,
+		StrictRetractions: c.strictRetraction, TimeZone: c.zone, Rand: s.rand}
+}
+
+// newRunner compiles the query and opens its sources; start lets it run.
+func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(context.Context, flow.Delta) error) (*runner, error) {
+	if until != "" && until != "latest" {
+		return nil, errs.New(errs.Usage, "run", "until must be empty or 'latest', not %q", until)
+	}
+	g, opt, err := q.buildGraph()
+	if err != nil {
 		return nil, err
 	}
-	opt, _, err := rules.Optimize(q.bound, rules.Incremental, q.options())
-	if err != nil {
-		return nil, errs.As(err).WithSQL(q.text)
-	}
-	g, err := incremental.Build(opt, s.graphOptions())
-	if err != nil {
-		return nil, errs.As(err).WithSQL(q.text)
-	}
-	r := &runner{s: s, q: q, graph: g, infos: g.Sources(), fields: q.columns, updating: plan.Updating(opt.Root, g.Emit()), until: until, deliver: deliver,
-		feed: make(chan fed, feedDepth), stopping: make(chan bool, 1), done: make(chan struct{})}
+	r := &runner{s: q.s, q: q, cfg: q.s.cfg.Load(), name: name, graph: g, fields: q.columns, updating: flow.HasWeights(g.Schema()), until: until, deliver: deliver,
+		caller: ctx, feed: make(chan fed, feedDepth), stopping: make(chan bool, 1), drained: make(chan struct{}), done: make(chan struct{})}
 	if g.Emit() == plan.EmitEvery {
 		r.every = time.Duration(opt.EveryUS) * time.Microsecond
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	r.stats.State = "starting"
-	for _, info := range r.infos {
-		in := &input{info: info, splits: map[string]*splitFeed{}}
+	r.reading, r.stopReading = context.WithCancel(r.ctx)
+	r.stats.State, r.stats.Pipeline = "starting", name
+	for _, info := range g.Sources() {
+		in := &input{info: info, splits: map[string]*splitFeed{}, stats: SourceMetrics{Positions: map[string]string{}}}
 		if info.Source.Stream != nil {
 			if in.stream, err = streamOf(r.ctx, info.Source, until); err != nil {
 				r.cancel()
-				return nil, err
+				return nil, ofSource(info.Source.Name, err)
 			}
-		} else if until != "" && until != "latest" {
-			r.cancel()
-			return nil, errs.New(errs.Usage, "subscribe", "until must be empty or 'latest', not %q", until)
 		}
-		in.stats.Positions = map[string]string{}
 		r.inputs = append(r.inputs, in)
 	}
 	return r, nil
-}
-
-func (s *Session) graphOptions() incremental.Options {
-	return incremental.Options{Parallelism: s.cfg.parallelism, IdleTimeoutMS: s.cfg.idleTimeout, MaxWatermarkLagMS: s.cfg.maxWatermarkLag,
-		StrictRetractions: s.cfg.strictRetraction, TimeZone: s.zone, Rand: s.rand}
 }
 
 // start runs readers and loop; ended is called once, when all of it is over.
@@ -134,61 +137,72 @@ func (r *runner) startLocked(ended func()) {
 		case in.stream != nil:
 			r.read(func() { r.readStream(i, in.stream) })
 		default:
-			r.read(func() { r.readRelation(i, in.info.Source.Relation) })
+			r.read(func() { r.readRelation(i) })
 		}
 	}
 	go func() {
 		err := guarded(r.loop)
+		r.s.feeds.remove(&r.tables) // first of all: a statement may wait
 		r.cancel()
 		r.closeReaders()
-		r.tables.close()
 		if r.finish != nil {
 			err = r.finish(err)
 		}
-		if err != nil && errs.Is(err, errs.Cancelled) {
-			err = nil // the caller asked for it
-		}
-		if err != nil {
-			err = errs.As(err).WithSQL(r.q.text)
-		}
-		r.mu.Lock()
-		r.err = err
-		r.stats.State = "stopped"
-		if err != nil {
-			r.stats.State, r.stats.Error = "failed", err.Error()
-		}
-		r.mu.Unlock()
-		close(r.done)
+		r.end(err)
 		ended()
 	}()
 }
 
+// end publishes how the run ended. That it was closed is what its owner wanted; that the caller's context ended means
+// that the output is not whole.
+func (r *runner) end(err error) {
+	if err != nil && errs.Is(err, errs.Cancelled) && r.caller.Err() == nil {
+		err = nil
+	}
+	r.mu.Lock()
+	r.stats.State = "stopped"
+	if err != nil {
+		err = errs.As(err).WithSQL(r.q.text)
+		r.stats.State, r.stats.Error = "failed", err.Error()
+	}
+	r.err = err
+	r.mu.Unlock()
+	close(r.done)
+}
+
 // loop waits for input, cuts it into steps and runs them until the input ends or somebody stops it.
 func (r *runner) loop() error {
-	defer func() { // an error leaves no statement waiting
-		for _, f := range r.stepped {
-			f()
-		}
-	}()
-	r.mu.Lock()
-	r.stats.State = "running"
-	r.mu.Unlock()
+	r.setState("running")
 	for {
-		in := incremental.Input{}
-		rows := 0
-		if ended, err := r.gather(&in, &rows); err != nil || ended {
+		c, err := r.gather()
+		if err != nil || c == nil {
 			return err
 		}
-		if len(in.Pushes) == 0 && len(in.Ticks) == 0 && r.every == 0 && r.graph.Stats().Step > 0 && !r.allEnded() {
-			continue
-		}
-		if err := r.step(in, rows); err != nil {
+		if err := r.takeCut(c); err != nil {
 			return err
+		}
+		if c.failed != nil {
+			return c.failed
 		}
 		if r.allEnded() {
 			return nil
 		}
 	}
+}
+
+// takeCut runs the step, if there is anything to run it for. Statements that wait for it go on in any case.
+func (r *runner) takeCut(c *cut) error {
+	defer c.done()
+	if len(c.in.Pushes) == 0 && len(c.in.Ticks) == 0 && !c.tick && r.graph.Steps() > 0 {
+		return nil
+	}
+	return r.step(c.in)
+}
+
+func (r *runner) setState(s string) {
+	r.mu.Lock()
+	r.stats.State = s
+	r.mu.Unlock()
 }
 
 func (r *runner) allEnded() bool {
@@ -200,203 +214,17 @@ func (r *runner) allEnded() bool {
 	return true
 }
 
-// gather waits until there is something to step on and then takes what has come, up to the row budget of a step. It
-// reports true when the run is to end without another step.
-func (r *runner) gather(in *incremental.Input, rows *int) (bool, error) {
-	timer := r.s.clock.After(r.nextTick())
-	if r.allEnded() { // a query of constants alone: one step says it all
-		return false, nil
-	}
-	select {
-	case f := <-r.feed:
-		if err := r.take(f, in, rows); err != nil {
-			return false, err
-		}
-	case <-r.tables.ready():
-	case <-timer:
-	case drain := <-r.stopping:
-		if !drain {
-			return true, nil
-		}
-		for i, src := range r.inputs {
-			if !src.ended {
-				src.ended = true
-				in.Ticks = append(in.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
-			}
-		}
-		return false, nil
-	case <-r.ctx.Done():
-		return false, errs.New(errs.Cancelled, "run", "the run was cancelled")
-	}
-	for *rows < r.s.cfg.stepRows {
-		select {
-		case f := <-r.feed:
-			if err := r.take(f, in, rows); err != nil {
-				return false, err
-			}
-			continue
-		default:
-		}
-		break
-	}
-	// A DML statement's changes belong to one step, so they are taken whole.
-	deltas, stepped := r.tables.take()
-	r.stepped = append(r.stepped, stepped)
-	for _, d := range deltas {
-		for i, src := range r.inputs {
-			if src.info.Source.Relation == flow.Relation(d.table) {
-				b := tablePush(src.info, d)
-				in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: b})
-				*rows += int(b.NumRows())
-			}
-		}
-	}
-	r.idle(in)
-	return false, nil
-}
-
-// tablePush is a table's change as a push: the columns that the graph reads, and the weight.
-func tablePush(info incremental.SourceInfo, d tableDelta) arrow.RecordBatch {
-	n := int(d.rows.NumRows())
-	cols := make([]arrow.Array, 0, len(info.Columns)+1)
-	fields := make([]arrow.Field, 0, len(info.Columns)+1)
-	for _, c := range info.Columns {
-		cols, fields = append(cols, d.rows.Column(c)), append(fields, d.rows.Schema().Field(c))
-	}
-	w := make([]int64, n)
-	for i := range w {
-		w[i] = d.sign
-	}
-	cols = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Int64, w, nil))
-	return array.NewRecordBatch(arrow.NewSchema(append(fields, flow.WeightField), nil), cols, int64(n))
-}
-
-// take books one item into the step's input.
-func (r *runner) take(f fed, in *incremental.Input, rows *int) error {
-	if f.err != nil {
-		return f.err
-	}
-	src := r.inputs[f.source]
-	now := r.s.clock.Now()
-	sp := src.splits[f.split]
-	if sp == nil && !(f.noMore && src.stream != nil) {
-		sp = &splitFeed{last: now}
-		src.splits[f.split] = sp
-		src.open++
-		src.stats.Splits++
-		if src.stream != nil {
-			in.Ticks = append(in.Ticks, incremental.Tick{Source: f.source, Split: f.split, Kind: incremental.SplitOpened})
-		}
-	}
-	if b := f.rows.Batch; b != nil || len(f.rows.Bad) > 0 || f.rows.Watermark != nil || f.ended {
-		p := incremental.Push{Source: f.source, Split: f.split, Bad: f.rows.Bad, Watermark: f.rows.Watermark, End: f.ended}
-		if b != nil && b.NumRows() > 0 {
-			p.Batch = b
-			*rows += int(b.NumRows())
-			sp.last, sp.idle = now, false
-		}
-		in.Pushes = append(in.Pushes, p)
-	}
-	if f.rows.Idle {
-		sp.idle = true
-		in.Ticks = append(in.Ticks, incremental.Tick{Source: f.source, Split: f.split, Kind: incremental.SplitIdle})
-	}
-	if f.ended && !sp.ended {
-		sp.ended = true
-		src.open--
-	}
-	src.all = src.all || f.noMore
-	if src.all && src.open == 0 && !src.ended {
-		src.ended = true
-		in.Ticks = append(in.Ticks, incremental.Tick{Source: f.source, Kind: incremental.SourceEnded})
-	}
-	r.mu.Lock()
-	if f.rows.Batch != nil {
-		src.stats.Rows += f.rows.Batch.NumRows()
-		r.stats.RowsIn += f.rows.Batch.NumRows()
-	}
-	src.stats.Bytes += f.rows.Bytes
-	src.stats.Bad += int64(len(f.rows.Bad))
-	r.stats.BadRows += int64(len(f.rows.Bad))
-	r.stats.UnknownFields += f.unknown
-	if f.rows.Next != "" {
-		src.stats.Positions[f.split] = string(f.rows.Next)
-	}
-	r.mu.Unlock()
-	return nil
-}
-
-// idle ticks the splits that have been silent for their timeout. The ticks are inputs of the step, so a replay sees the same ones.
-func (r *runner) idle(in *incremental.Input) {
-	now := r.s.clock.Now()
-	for i, src := range r.inputs {
-		if src.info.IdleTimeout <= 0 || src.stream == nil || src.info.Source.Watermark == nil || src.ended {
-			continue
-		}
-		for _, id := range slices.Sorted(maps.Keys(src.splits)) {
-			sp := src.splits[id]
-			if !sp.idle && !sp.ended && now.Sub(sp.last) >= src.info.IdleTimeout {
-				sp.idle = true
-				in.Ticks = append(in.Ticks, incremental.Tick{Source: i, Split: id, Kind: incremental.SplitIdle})
-			}
-		}
-	}
-}
-
-// nextTick is how long the loop may wait for input: until the next emission or the next split that turns idle.
-func (r *runner) nextTick() time.Duration {
-	wait := time.Hour
-	now := r.s.clock.Now()
-	if r.every > 0 {
-		wait = min(wait, r.every-time.Duration(now.UnixNano())%r.every)
-	}
-	for _, src := range r.inputs {
-		if src.info.IdleTimeout <= 0 || src.stream == nil || src.info.Source.Watermark == nil {
-			continue
-		}
-		for _, sp := range src.splits {
-			if !sp.idle && !sp.ended {
-				wait = min(wait, src.info.IdleTimeout-now.Sub(sp.last))
-			}
-		}
-	}
-	return max(wait, shortestTick)
-}
-
 // step runs one step and shows it.
-func (r *runner) step(in incremental.Input, rows int) error {
+func (r *runner) step(in incremental.Input) error {
 	in.Now = r.s.clock.Now()
 	out, err := r.graph.Step(in)
 	if err != nil {
 		return err
 	}
-	r.s.keep("query", out)
-	took := r.s.clock.Now().Sub(in.Now)
-	st := r.graph.Stats()
-	r.mu.Lock()
-	r.stats.Steps = int64(st.Step)
-	r.stats.StepMicros = took.Microseconds()
-	r.stats.RowsOut += int64(out.Delta.Rows())
-	r.stats.StateRows, r.stats.StateBytes, r.stats.BadRetractions = st.StateRows, st.StateBytes, st.BadRetractions
-	r.stats.WatermarkUS = int64(out.Delta.Watermark)
-	if w := out.Delta.Watermark; w != flow.NoWatermark && w != flow.EndWatermark {
-		r.stats.LagMS = in.Now.UnixMilli() - int64(w)/1000
-	}
-	r.stats.LateRows = 0
-	for _, n := range st.Late {
-		r.stats.LateRows += n
-	}
-	for _, src := range r.inputs {
-		src.stats.Late = st.Late[src.info.Source.Name]
-	}
-	r.stats.QueueRows = int64(len(r.feed))
-	r.mu.Unlock()
-	err = r.deliver(r.ctx, out.Delta)
-	for _, f := range r.stepped {
-		f()
-	}
-	r.stepped = r.stepped[:0]
-	return err
+	r.s.keep(r.name, out)
+	r.holdBack()
+	r.count(in, out)
+	return r.deliver(r.ctx, out.Delta)
 }
 
 // stop ends the run after its present step; with drain the input ends first.
@@ -413,24 +241,13 @@ func (r *runner) wait(ctx context.Context) error {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
-		return ctx.Err()
+		return cancelled(ctx)
 	}
 }
 
-func (r *runner) metrics() Metrics {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := r.stats
-	m.Sources = map[string]SourceMetrics{}
-	for _, in := range r.inputs {
-		st := in.stats
-		st.Positions = map[string]string{}
-		for k, v := range in.stats.Positions {
-			st.Positions[k] = v
-		}
-		m.Sources[in.info.Source.Name] = st
-	}
-	return m
+// cancelled is the error of a wait whose context has ended.
+func cancelled(ctx context.Context) error {
+	return errs.New(errs.Cancelled, "run", "the run was cancelled: %w", ctx.Err())
 }
 
 // guarded turns a panic into an error.

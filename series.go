@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,7 +17,8 @@ import (
 // series is range(…) and generate_series(…) over whole numbers, made as it is read.
 type series struct {
 	name              string
-	start, stop, step int64 // stop is exclusive
+	start, stop, step int64
+	closed            bool // stop belongs to it
 }
 
 const seriesBatch = 32 << 10
@@ -45,26 +47,30 @@ func newSeries(name string, args []types.Value, argTypes []types.Type) (*series,
 	if s.step == 0 {
 		return nil, errs.New(errs.Schema, "bind", "the step of %s is 0", name)
 	}
-	if name == "generate_series" { // its end belongs to it
-		if s.step > 0 {
-			s.stop++
-		} else {
-			s.stop--
-		}
-	}
+	s.closed = name == "generate_series"
 	return s, nil
 }
 
+// rows counts without overflow: the distance of two int64 fits a uint64.
 func (s *series) rows() int64 {
-	d := s.stop - s.start
-	if (d > 0) != (s.step > 0) || d == 0 {
+	if s.start == s.stop {
+		if s.closed {
+			return 1
+		}
 		return 0
 	}
-	n := d / s.step
-	if d%s.step != 0 {
+	if (s.stop > s.start) != (s.step > 0) {
+		return 0
+	}
+	d, step := uint64(s.stop)-uint64(s.start), uint64(s.step)
+	if s.step < 0 {
+		d, step = -d, -step
+	}
+	n := d / step
+	if s.closed || d%step != 0 {
 		n++
 	}
-	return n
+	return int64(min(n, math.MaxInt64))
 }
 
 func (s *series) Fields() []types.Field { return []types.Field{{Name: s.name, Type: types.Int64}} }

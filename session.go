@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
@@ -18,22 +18,21 @@ import (
 // Session holds a catalog and settings. Its methods may be called by several goroutines; statements that
 // change the catalog or a table take turns.
 type Session struct {
-	mu        sync.Mutex // catalog, settings and tables
-	cfg       *config
-	zone      *time.Location
-	clock     clock.Clock
-	rand      clock.Rand
-	cat       *catalog
-	memory    *exec.Budget
-	views     []*matView // in the order of their creation
-	txn       *transaction
-	watchers  map[*tableFeed]bool // runs that read in-memory tables
-	late, bad *keptRows           // __late and __bad
-	closed    bool
-	open      map[closer]bool // running subscriptions and pipelines
-}
+	mu    sync.Mutex // catalog, tables and views
+	cat   *catalog
+	views []*matView // in the order of their creation
+	txn   *transaction
 
-type closer interface{ Close() error }
+	opened *config // the settings that it began with
+	cfg    atomic.Pointer[config]
+	clock  clock.Clock
+	rand   clock.Rand
+	memory *exec.Budget
+
+	feeds     feeds     // runs that follow in-memory tables
+	runs      runs      // subscriptions, pipelines and views that run
+	late, bad *keptRows // __late and __bad
+}
 
 // Open makes a session. Keys that config leaves out come from the environment.
 func Open(given map[string]string) (*Session, error) {
@@ -41,83 +40,36 @@ func Open(given map[string]string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{cfg: cfg, clock: clock.Wall{}, cat: newCatalog(), memory: exec.NewBudget(cfg.memoryLimit), open: map[closer]bool{},
-		watchers: map[*tableFeed]bool{}, late: newKeptRows(lateFields), bad: newKeptRows(badFields)}
-	s.rand = clock.NewRand(uint64(s.clock.Now().UnixNano()))
-	s.zone, err = loadZone(cfg.timeZone)
-	return s, err
-}
-
-func loadZone(name string) (*time.Location, error) {
-	loc, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, errs.New(errs.Usage, "configure", "unknown time zone %q", name).WithHint("use a name such as 'UTC' or 'Europe/London'")
-	}
-	return loc, nil
+	s := &Session{opened: cfg, clock: clock.Wall{}, cat: newCatalog(), memory: exec.NewBudget(cfg.memoryLimit),
+		late: newKeptRows(lateFields), bad: newKeptRows(badFields)}
+	s.cfg.Store(cfg)
+	s.rand = clock.Shared(clock.NewRand(uint64(s.clock.Now().UnixNano())))
+	return s, nil
 }
 
 // Close stops what runs and drops everything. A closed session refuses further calls.
 func (s *Session) Close() error {
+	err := s.runs.close() // without the session's lock: a statement may hold it until a run has taken its change
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
-	var running []closer
-	for c := range s.open {
-		running = append(running, c)
-	}
-	views := s.views
-	s.mu.Unlock()
-	var first error
-	for _, c := range running {
-		if err := c.Close(); err != nil && first == nil {
-			first = err
-		}
-	}
-	for _, v := range views {
-		v.close()
-	}
-	s.mu.Lock()
-	s.cat, s.views = newCatalog(), nil
-	s.mu.Unlock()
-	return first
+	defer s.mu.Unlock()
+	s.cat, s.views, s.txn = newCatalog(), nil, nil
+	return err
 }
 
 func (s *Session) usable() error {
-	if s.closed {
+	if s.runs.ended() {
 		return errs.New(errs.Usage, "session", "the session is closed").WithHint("open a new one")
 	}
 	return nil
 }
 
-// alive is usable for callers that do not hold the lock.
-func (s *Session) alive() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.usable()
-}
-
-func (s *Session) track(c closer) {
-	s.mu.Lock()
-	s.open[c] = true
-	s.mu.Unlock()
-}
-
-func (s *Session) untrack(c closer) {
-	s.mu.Lock()
-	delete(s.open, c)
-	s.mu.Unlock()
-}
-
 // env is what the operators of one run share; now is fixed for the run.
 func (s *Session) env() *exec.Env {
-	return &exec.Env{Fn: s.fnEnv(s.clock.Now()), Workers: s.cfg.parallelism, Memory: s.memory}
+	return &exec.Env{Fn: s.fnEnv(), Workers: s.cfg.Load().parallelism, Memory: s.memory}
 }
 
-func (s *Session) fnEnv(now time.Time) *fn.Env {
-	return &fn.Env{Now: now, TimeZone: s.zone, Rand: s.rand}
+func (s *Session) fnEnv() *fn.Env {
+	return &fn.Env{Now: s.clock.Now(), TimeZone: s.cfg.Load().zone, Rand: s.rand}
 }
 
 // UnknownNames lists the relations that the text names and the session does not have, so that a host
@@ -142,14 +94,6 @@ func (s *Session) UnknownNames(text string) []string {
 	return out
 }
 
-func identStrings(n sql.Name) []string {
-	out := make([]string, len(n))
-	for i, p := range n {
-		out[i] = p.Name
-	}
-	return out
-}
-
 // Query runs every statement of the text and returns the last one's query. A SELECT is planned and runs when it is
 // read; everything else runs at once. The result is nil when the last statement has no rows. locals are relations
 // that only this text sees, behind the catalog's.
@@ -166,11 +110,11 @@ func (s *Session) Query(ctx context.Context, text string, locals map[string]flow
 	var last *Query
 	for i, st := range stmts {
 		if last != nil {
-			if err := last.discard(ctx); err != nil {
+			if err := last.discard(ctx, stmts[i-1]); err != nil {
 				return nil, errs.As(err).WithSQL(text)
 			}
 		}
-		if last, err = s.statement(ctx, st, text, locals, i == len(stmts)-1); err != nil {
+		if last, err = s.statement(ctx, st, text, locals); err != nil {
 			return nil, errs.As(err).WithSQL(text)
 		}
 	}
@@ -191,7 +135,7 @@ func (s *Session) Register(name string, rel flow.Relation) error {
 	return nil
 }
 
-// Drop removes what Register added.
+// Drop removes what Register added; other names stay.
 func (s *Session) Drop(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

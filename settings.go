@@ -1,11 +1,11 @@
 package riverbed
 
 import (
-	"strings"
-
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/sql"
 )
+
+// SET and RESET replace the session's configuration whole: what runs keeps the one that it began with.
 
 func (s *Session) set(st *sql.Set) error {
 	v, err := s.optionValue(sql.Option{At: st.At, Key: st.Name, Value: st.Value})
@@ -15,38 +15,33 @@ func (s *Session) set(st *sql.Set) error {
 	return s.setting(st.Name, v, st.Position())
 }
 
-func (s *Session) setting(name, v string, pos errs.Pos) error {
-	set := findSetting(strings.ReplaceAll(name, "threads", "parallelism"))
+// reset returns to what the session was opened with.
+func (s *Session) reset(st *sql.Reset) error {
+	set := findSetting(st.Name)
 	if set == nil {
-		e := errs.As(unknownSetting(name))
-		e.Pos = pos
-		return e
+		return unknownSettingAt(st.Name, st.Position())
 	}
-	c := *s.cfg
-	if err := set.set(&c, v); err != nil {
+	return s.setting(st.Name, set.get(s.opened), st.Position())
+}
+
+func (s *Session) setting(name, v string, pos errs.Pos) error {
+	set := findSetting(name)
+	if set == nil {
+		return unknownSettingAt(name, pos)
+	}
+	c := *s.cfg.Load()
+	if err := set.apply(&c, name, v); err != nil {
 		e := errs.As(err)
 		e.Pos = pos
 		return e
 	}
-	zone, err := loadZone(c.timeZone)
-	if err != nil {
-		return err
-	}
-	if c.memoryLimit != s.cfg.memoryLimit {
-		s.memory.SetLimit(c.memoryLimit)
-	}
-	s.cfg, s.zone = &c, zone
+	s.memory.SetLimit(c.memoryLimit)
+	s.cfg.Store(&c)
 	return nil
 }
 
-func (s *Session) reset(st *sql.Reset) error {
-	fresh, err := newConfig(nil)
-	if err != nil {
-		return err
-	}
-	set := findSetting(st.Name)
-	if set == nil {
-		return unknownSetting(st.Name)
-	}
-	return s.setting(st.Name, currentSetting(fresh, set.key), st.Position())
+func unknownSettingAt(name string, pos errs.Pos) error {
+	e := unknownSetting(name)
+	e.Pos = pos
+	return e
 }

@@ -55,17 +55,15 @@ func (s *Session) show(st *sql.Show) (*Query, error) {
 		return s.showFunctions(), nil
 	case "ALL":
 		for _, k := range settings {
-			rows = append(rows, []string{k.key, currentSetting(s.cfg, k.key), k.doc})
+			rows = append(rows, []string{k.key, k.get(s.cfg.Load()), k.doc})
 		}
 		return textRows([]string{"name", "value", "description"}, rows), nil
 	default:
 		set := findSetting(st.What)
 		if set == nil {
-			e := errs.As(unknownSetting(st.What))
-			e.Pos = st.Position()
-			return nil, e
+			return nil, unknownSettingAt(st.What, st.Position())
 		}
-		return textRows([]string{set.key}, [][]string{{currentSetting(s.cfg, set.key)}}), nil
+		return textRows([]string{set.key}, [][]string{{set.get(s.cfg.Load())}}), nil
 	}
 	return textRows([]string{"name"}, rows), nil
 }
@@ -102,7 +100,7 @@ func (s *Session) describe(ctx context.Context, cat *scopeCatalog, st *sql.Descr
 		return nil, err
 	}
 	var rows [][]string
-	for _, f := range q.fields() {
+	for _, f := range q.columns {
 		rows = append(rows, []string{f.Name, f.Type.String(), "YES"})
 	}
 	return textRows([]string{"column_name", "column_type", "null"}, rows), nil

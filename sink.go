@@ -2,7 +2,6 @@ package riverbed
 
 import (
 	"context"
-	"time"
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/all"
@@ -20,61 +19,25 @@ func parseSink(spec ConnectorSpec) (*connectors.Sink, connectors.Settings, error
 	return k, set, err
 }
 
-// flushEvery is how often a sink without checkpoints makes what it took visible.
-const flushEvery = time.Second
-
-// sinkDepth is how many deltas may wait for the sink, which encodes behind the running steps.
-const sinkDepth = 16
-
-// open opens the sink; write takes deltas, shut flushes and closes it.
-func (p *Pipeline) open(ctx context.Context, r *runner) (write func(flow.Delta) error, shut func(ok bool) error, err error) {
+// open opens the pipeline's sink.
+func (p *Pipeline) open(ctx context.Context, r *runner) (sink, error) {
 	if p.spec.Func != nil {
-		return func(d flow.Delta) error {
-			if d.Batch == nil || d.Rows() == 0 {
-				return nil
-			}
-			return p.spec.Func(ctx, d)
-		}, func(bool) error { return nil }, nil
+		return funcSink(p.spec.Func), nil
 	}
-	k, set, err := parseSink(p.spec.ConnectorSpec)
+	return openSink(ctx, p.spec.ConnectorSpec, connectors.SinkRequest{Fields: r.fields, Updating: r.updating, Pipeline: "pipeline", Clock: p.q.s.clock})
+}
+
+func openSink(ctx context.Context, spec ConnectorSpec, req connectors.SinkRequest) (sink, error) {
+	k, set, err := parseSink(spec)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	updating := r.updating
-	w, err := k.Open(ctx, connectors.SinkRequest{Name: k.Name, Settings: set, Fields: r.fields, Updating: updating, Pipeline: "pipeline", Clock: p.q.s.clock})
+	req.Name, req.Settings = k.Name, set
+	w, err := k.Open(ctx, req)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	last := p.q.s.clock.Now()
-	epoch := flow.Epoch(0)
-	stage := func() error {
-		epoch++
-		_, err := w.Stage(ctx, epoch)
-		return err
-	}
-	write = func(d flow.Delta) error {
-		if d.Batch != nil && d.Rows() > 0 {
-			if err := w.Write(ctx, d); err != nil {
-				return err
-			}
-		}
-		if now := p.q.s.clock.Now(); now.Sub(last) >= flushEvery {
-			last = now
-			return stage()
-		}
-		return nil
-	}
-	shut = func(ok bool) error {
-		var err error
-		if ok {
-			err = stage()
-		}
-		if e := w.Close(); err == nil {
-			err = e
-		}
-		return err
-	}
-	return write, shut, nil
+	return &connectorSink{w: w}, nil
 }
 
 // insertIntoSink runs INSERT INTO sink SELECT: at once over bounded input, otherwise as a pipeline that the caller starts.
@@ -110,36 +73,30 @@ func (s *Session) insertIntoSink(ctx context.Context, cat *scopeCatalog, e *entr
 }
 
 // writeBatch runs the query as batch into a sink and makes the rows visible.
-func (q *Query) writeBatch(ctx context.Context, spec ConnectorSpec) (int64, error) {
-	k, set, err := parseSink(spec)
-	if err != nil {
-		return 0, err
-	}
+func (q *Query) writeBatch(ctx context.Context, spec ConnectorSpec) (rows int64, err error) {
 	res, err := q.Run(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer res.Release()
-	w, err := k.Open(ctx, connectors.SinkRequest{Name: k.Name, Settings: set, Fields: q.columns, Pipeline: "batch", Clock: q.s.clock})
+	w, err := openSink(ctx, spec, connectors.SinkRequest{Fields: q.columns, Pipeline: "batch", Clock: q.s.clock})
 	if err != nil {
 		return 0, err
 	}
-	rows := int64(0)
+	defer func() {
+		if e := w.close(); err == nil {
+			err = e
+		}
+	}()
 	for res.Next() {
 		b := res.RecordBatch()
 		rows += b.NumRows()
-		if err := w.Write(ctx, flow.Delta{Batch: b, Step: 1, Watermark: flow.NoWatermark}); err != nil {
-			_ = w.Close()
+		if err := w.write(ctx, flow.Delta{Batch: b, Step: 1, Watermark: flow.NoWatermark}); err != nil {
 			return rows, err
 		}
 	}
 	if err := res.Err(); err != nil {
-		_ = w.Close()
 		return rows, err
 	}
-	if _, err := w.Stage(ctx, 1); err != nil {
-		_ = w.Close()
-		return rows, err
-	}
-	return rows, w.Close()
+	return rows, w.flush(ctx)
 }

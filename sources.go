@@ -46,7 +46,11 @@ func (s *Session) AddStream(name string, st flow.Stream, watermark, eventTime st
 }
 
 func (s *Session) createSource(ctx context.Context, name string, spec StreamSpec, live, replace bool) error {
-	if err := s.free(name, replace); err != nil {
+	kind := "TABLE"
+	if live {
+		kind = "STREAM"
+	}
+	if err := s.free(name, kind, replace); err != nil {
 		return err
 	}
 	src := all.Source(spec.Connector)
@@ -62,8 +66,8 @@ func (s *Session) createSource(ctx context.Context, name string, spec StreamSpec
 	if err != nil {
 		return err
 	}
-	if src.Name == "kafka" && options["brokers"] == "" && s.cfg.kafkaBrokers != "" {
-		options["brokers"] = s.cfg.kafkaBrokers
+	if b := s.cfg.Load().kafkaBrokers; src.Name == "kafka" && options["brokers"] == "" && b != "" {
+		options["brokers"] = b
 	}
 	set, err := src.Options.Parse("connector '"+src.Name+"'", options)
 	if err != nil {
@@ -91,7 +95,7 @@ func (s *Session) createSource(ctx context.Context, name string, spec StreamSpec
 	if err != nil {
 		return err
 	}
-	s.cat.put(&entry{name: name, source: &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}})
+	s.install(&entry{name: name, source: &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}})
 	return nil
 }
 
@@ -115,7 +119,11 @@ func durationMS(s string) (int64, error) {
 		return 0, errs.New(errs.Usage, "create stream", "allowed_lateness: %q is not an interval", s)
 	}
 	iv := v.(types.IntervalValue)
-	return iv.Micros/1000 + int64(iv.Days)*86400000, nil
+	ms := iv.Micros/1000 + int64(iv.Days)*86_400_000
+	if iv.Months != 0 || ms < 0 {
+		return 0, errs.New(errs.Usage, "create stream", "allowed_lateness: %q is not a fixed, positive time", s).WithHint("write it in days or less")
+	}
+	return ms, nil
 }
 
 func (s *Session) declared(cols []ColumnSpec) ([]types.Field, error) {
@@ -138,7 +146,7 @@ func (s *Session) declared(cols []ColumnSpec) ([]types.Field, error) {
 }
 
 func (s *Session) addStream(name string, st flow.Stream, watermark, eventTime string, latenessMS int64, replace bool) error {
-	if err := s.free(name, replace); err != nil {
+	if err := s.free(name, "STREAM", replace); err != nil {
 		return err
 	}
 	src := &plan.Source{Name: name, Stream: st, Fields: st.Fields()}
@@ -152,11 +160,12 @@ func (s *Session) addStream(name string, st flow.Stream, watermark, eventTime st
 		if err != nil {
 			return err
 		}
-		spec.LatenessUS = min(latenessMS, s.cfg.maxWatermarkLag) * 1000
-		spec.IdleTimeout = s.cfg.idleTimeout
+		cfg := s.cfg.Load()
+		spec.LatenessUS = min(latenessMS, cfg.maxWatermarkLag) * 1000
+		spec.IdleTimeout = cfg.idleTimeout
 		src.Watermark = spec
 	}
-	s.cat.put(&entry{name: name, source: src})
+	s.install(&entry{name: name, source: src})
 	return nil
 }
 
@@ -173,11 +182,11 @@ func (s *Session) watermark(fields []types.Field, text, eventTime string) (*plan
 	if !e.Type().IsTemporal() || e.Type().Kind == types.Time {
 		return nil, errs.New(errs.Schema, "create stream", "the watermark %q is of type %s, not a timestamp", text, e.Type())
 	}
-	cols := map[int]bool{}
-	exprColumns(e, cols)
+	named := map[expr.ColID]bool{}
+	expr.Columns(e, named)
 	at := -1
 	for i, f := range fields {
-		if strings.EqualFold(f.Name, eventTime) || (eventTime == "" && cols[i]) {
+		if strings.EqualFold(f.Name, eventTime) || (eventTime == "" && named[expr.ColID(i)]) {
 			if at >= 0 {
 				return nil, errs.New(errs.Schema, "create stream", "the watermark %q names several columns", text).WithHint("say which one is the event time: event_time = '…'")
 			}
@@ -215,14 +224,6 @@ func unknownConnector(name string, known []string) error {
 		hint = "known connectors: " + strings.Join(known, ", ")
 	}
 	return errs.New(errs.Usage, "create", "unknown connector %q", name).WithHint("%s", hint)
-}
-
-func exprColumns(e expr.Expr, into map[int]bool) {
-	set := map[expr.ColID]bool{}
-	expr.Columns(e, set)
-	for id := range set {
-		into[int(id)] = true
-	}
 }
 
 // connectorSpec reads WITH (connector = '…', option = value, …).

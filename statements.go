@@ -11,7 +11,7 @@ import (
 )
 
 // statement runs one statement, or plans it when it is a query.
-func (s *Session) statement(ctx context.Context, st sql.Statement, text string, locals map[string]flow.Relation, last bool) (*Query, error) {
+func (s *Session) statement(ctx context.Context, st sql.Statement, text string, locals map[string]flow.Relation) (*Query, error) {
 	cat := &scopeCatalog{s: s, ctx: ctx, locals: locals, reading: true}
 	switch st := st.(type) {
 	case *sql.Query:
@@ -25,7 +25,7 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 	case *sql.CreateView:
 		return nil, s.createView(ctx, cat, st, text)
 	case *sql.CreateSink:
-		return nil, s.createSink(ctx, st)
+		return nil, s.createSink(st)
 	case *sql.Drop:
 		return nil, s.dropStatement(st)
 	case *sql.Insert:
@@ -53,45 +53,12 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 }
 
 func plainName(n sql.Name) (string, error) {
-	if !qualified(identStrings(n)) {
+	parts := make([]string, len(n))
+	for i, p := range n {
+		parts[i] = p.Name
+	}
+	if !qualified(parts) {
 		return "", errs.E(errs.Schema, "bind", n.Position(), "there is no schema or catalog %q", n[:len(n)-1].String()).WithHint("a session has one schema, main")
 	}
 	return n.Last().Name, nil
-}
-
-// currentSetting prints the value of a key.
-func currentSetting(c *config, key string) string {
-	switch key {
-	case "state_dir":
-		return c.stateDir
-	case "checkpoint_url":
-		return c.checkpointURL
-	case "checkpoint_interval_ms":
-		return fmt.Sprint(c.checkpointMS)
-	case "max_watermark_lag_ms":
-		return fmt.Sprint(c.maxWatermarkLag)
-	case "max_split_lead_ms":
-		return fmt.Sprint(c.maxSplitLead)
-	case "idle_timeout_ms":
-		return fmt.Sprint(c.idleTimeout)
-	case "parallelism":
-		return fmt.Sprint(c.parallelism)
-	case "memory_limit":
-		return fmt.Sprint(c.memoryLimit)
-	case "log_level":
-		return c.logLevel
-	case "telemetry":
-		return fmt.Sprint(c.telemetry)
-	case "kafka_brokers":
-		return c.kafkaBrokers
-	case "aws_region":
-		return c.awsRegion
-	case "timezone":
-		return c.timeZone
-	case "step_rows":
-		return fmt.Sprint(c.stepRows)
-	case "strict_retractions":
-		return fmt.Sprint(c.strictRetraction)
-	}
-	return ""
 }

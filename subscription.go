@@ -3,6 +3,7 @@ package riverbed
 import (
 	"context"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -12,39 +13,63 @@ import (
 
 // Subscription is an incremental run whose deltas the caller reads. The queue is bounded: a slow reader blocks the run.
 type Subscription struct {
-	s    *Session
-	run  *runner
-	out  chan flow.Delta
-	once sync.Once
+	run *runner
+	out chan flow.Delta
 }
 
-// Subscribe starts the query incrementally.
+// Subscribe starts the query incrementally. Ending ctx ends the run with an error; Close ends it without.
 func (q *Query) Subscribe(ctx context.Context, o SubscribeOptions) (*Subscription, error) {
-	if q.bound == nil {
-		return nil, errs.New(errs.Usage, "subscribe", "this statement has run already; only a SELECT can be subscribed to")
+	if err := q.runnable("subscribe"); err != nil {
+		return nil, err
 	}
 	if o.QueueSize <= 0 {
 		o.QueueSize = 64
 	}
-	sub := &Subscription{s: q.s, out: make(chan flow.Delta, o.QueueSize)}
-	r, err := q.newRunner(ctx, o.Until, func(ctx context.Context, d flow.Delta) error {
+	out := make(chan flow.Delta, o.QueueSize)
+	r, err := q.newRunner(ctx, q.s.runs.name("query"), o.Until, func(ctx context.Context, d flow.Delta) error {
 		if d.Batch == nil {
 			return nil
 		}
 		select {
-		case sub.out <- d:
+		case out <- d:
 			return nil
 		case <-ctx.Done():
-			return ctx.Err()
+			return cancelled(ctx)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	sub.run = r
-	q.s.track(sub)
-	r.start(func() { close(sub.out) })
+	sub := &Subscription{run: r, out: out}
+	// The session knows the run, not the subscription: one that was forgotten without Close can be collected.
+	running := &closing{r: r, out: out}
+	if !q.s.runs.add(running) {
+		r.cancel()
+		return nil, q.s.usable()
+	}
+	runtime.AddCleanup(sub, func(r *runner) { r.cancel() }, r)
+	r.start(func() {
+		close(out)
+		q.s.runs.remove(running)
+	})
 	return sub, nil
+}
+
+// closing ends a subscription's run.
+type closing struct {
+	r    *runner
+	out  chan flow.Delta
+	once sync.Once
+}
+
+func (c *closing) Close() error {
+	c.once.Do(func() {
+		c.r.cancel()
+		for range c.out { // nobody reads any more
+		}
+		<-c.r.done
+	})
+	return nil
 }
 
 // Fields are the columns of the deltas, without the weight.
@@ -62,21 +87,26 @@ func (s *Subscription) Next(ctx context.Context) (flow.Delta, error) {
 		}
 		return flow.Delta{}, io.EOF
 	case <-ctx.Done():
-		return flow.Delta{}, ctx.Err()
+		return flow.Delta{}, cancelled(ctx)
 	}
 }
+
+// Stop finishes the running step and ends the run; with drain the input ends too, so that open windows close. What
+// was shown can still be read.
+func (s *Subscription) Stop(drain bool) { s.run.stop(drain) }
 
 // Metrics tells how the run goes.
 func (s *Subscription) Metrics() Metrics { return s.run.metrics() }
 
-// Close stops the run.
+// Close stops the run. Closing again does nothing.
 func (s *Subscription) Close() error {
-	s.once.Do(func() {
-		s.run.cancel()
-		for range s.out { // let a blocked step finish
-		}
-		_ = s.run.wait(context.Background())
-		s.s.untrack(s)
-	})
-	return nil
+	return (&closing{r: s.run, out: s.out}).Close()
+}
+
+// runnable refuses what cannot be run (again).
+func (q *Query) runnable(op string) error {
+	if q.bound == nil {
+		return errs.New(errs.Usage, op, "this statement has run already; only a SELECT can be run again")
+	}
+	return q.s.usable()
 }

@@ -7,72 +7,106 @@ import (
 )
 
 // tableFeed carries changes of in-memory tables to a run. It has no bound of its own: a DML statement waits for views,
-// never for a subscriber (DESIGN, section 4).
+// never for a subscriber.
 type tableFeed struct {
+	wait   bool              // a view's: statements wait until it has taken their change
+	tables map[*memTable]int // what the run reads, and as which source
+	wake   chan struct{}     // nil, and so never ready, when the run reads no table
+
 	mu      sync.Mutex
 	pending []tableDelta
 	acks    []chan struct{} // one per push not yet taken
 	closed  bool
-	wake    chan struct{}
-	leave   func()
-	wait    bool // a view's: statements wait until it has taken their change
 }
 
-// push adds one statement's changes; the channel closes when they have been stepped.
-func (f *tableFeed) push(d []tableDelta) <-chan struct{} {
+// push adds what concerns the run of one statement's changes; the channel closes when it has been stepped. It is nil
+// when nobody has to wait.
+func (f *tableFeed) push(changes []tableDelta) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ack := make(chan struct{})
-	if f.closed {
-		close(ack)
-		return ack
+	some := false
+	for _, d := range changes {
+		if _, ok := f.tables[d.table]; ok && !f.closed {
+			f.pending, some = append(f.pending, d), true
+		}
 	}
-	f.pending, f.acks = append(f.pending, d...), append(f.acks, ack)
+	if !some {
+		return nil
+	}
+	ack := make(chan struct{})
+	f.acks = append(f.acks, ack)
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
+	if !f.wait {
+		return nil
+	}
 	return ack
 }
 
-// ready is nil, and so blocks for ever, when the run reads no table.
-func (f *tableFeed) ready() <-chan struct{} { return f.wake }
-
-// take returns what has come; stepped tells those who wait.
-func (f *tableFeed) take() (d []tableDelta, stepped func()) {
+// take returns what has come; stepped tells those who wait. A statement's changes are taken whole, so they are one step.
+func (f *tableFeed) take() (changes []tableDelta, stepped func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d, acks := f.pending, f.acks
+	changes, acks := f.pending, f.acks
 	f.pending, f.acks = nil, nil
-	return d, func() {
+	return changes, func() {
 		for _, a := range acks {
 			close(a)
 		}
 	}
 }
 
+// close lets nobody wait any longer.
 func (f *tableFeed) close() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
 	_, stepped := f.take()
 	stepped()
-	if f.leave != nil {
-		f.leave()
+}
+
+// feeds are the table feeds of a session's runs.
+type feeds struct {
+	mu   sync.Mutex
+	open map[*tableFeed]bool
+}
+
+func (fs *feeds) add(f *tableFeed) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.open == nil {
+		fs.open = map[*tableFeed]bool{}
 	}
+	fs.open[f] = true
+}
+
+func (fs *feeds) remove(f *tableFeed) {
+	fs.mu.Lock()
+	delete(fs.open, f)
+	fs.mu.Unlock()
+	f.close()
+}
+
+// push hands changes to every run and returns what a statement has to wait for.
+func (fs *feeds) push(changes []tableDelta) []<-chan struct{} {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	var acks []<-chan struct{}
+	for f := range fs.open {
+		if ack := f.push(changes); ack != nil {
+			acks = append(acks, ack)
+		}
+	}
+	return acks
 }
 
 // watchTable gives a run the table's present rows as its first change, and what statements do to it from then on. The
 // session is locked, so no change is missed or seen twice.
 func (r *runner) watchTable(source int, in *input) {
 	t := in.info.Source.Relation.(*memTable)
-	if r.tables.wake == nil {
-		r.tables.wake = make(chan struct{}, 1)
-	}
-	var first []tableDelta
-	for _, b := range t.snapshot() {
-		first = append(first, tableDelta{t, b, 1})
-	}
+	first := deltasOf(t, r.s.committed(t), 1)
 	if r.until == "latest" {
 		in.all = true
 		r.read(func() {
@@ -85,13 +119,10 @@ func (r *runner) watchTable(source int, in *input) {
 		})
 		return
 	}
-	r.tables.push(first)
-	if r.tables.leave == nil {
-		r.s.watchers[&r.tables] = true
-		r.tables.leave = func() {
-			r.s.mu.Lock()
-			delete(r.s.watchers, &r.tables)
-			r.s.mu.Unlock()
-		}
+	if r.tables.tables == nil {
+		r.tables.tables, r.tables.wake = map[*memTable]int{}, make(chan struct{}, 1)
+		r.s.feeds.add(&r.tables)
 	}
+	r.tables.tables[t] = source
+	r.tables.push(first)
 }

@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"maps"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -9,10 +10,12 @@ import (
 	"github.com/riverbed/riverbed/core/sql"
 )
 
-// transaction gathers the changes between BEGIN and COMMIT: the views see them as one step.
+// transaction gathers the changes between BEGIN and COMMIT: the views see them as one step. A statement that fails
+// within it leaves no trace of its own and the transaction open.
 type transaction struct {
-	before map[*memTable][]arrow.RecordBatch
-	deltas []tableDelta
+	entries map[string]*entry // the catalog as it was
+	before  map[*memTable][]arrow.RecordBatch
+	deltas  []tableDelta
 }
 
 // applied hands what a statement changed to the views, now or at COMMIT.
@@ -27,6 +30,16 @@ func (s *Session) applied(ctx context.Context, t *memTable, before []arrow.Recor
 	return nil
 }
 
+// committed is a table without the changes of the open transaction, which reach those who follow it at COMMIT.
+func (s *Session) committed(t *memTable) []arrow.RecordBatch {
+	if s.txn != nil {
+		if before, ok := s.txn.before[t]; ok {
+			return before
+		}
+	}
+	return t.snapshot()
+}
+
 func (s *Session) transactionStatement(ctx context.Context, st *sql.Transaction) error {
 	if (s.txn == nil) != (st.Kind == sql.Begin) {
 		if st.Kind == sql.Begin {
@@ -36,15 +49,16 @@ func (s *Session) transactionStatement(ctx context.Context, st *sql.Transaction)
 	}
 	switch st.Kind {
 	case sql.Begin:
-		s.txn = &transaction{before: map[*memTable][]arrow.RecordBatch{}}
+		s.txn = &transaction{entries: maps.Clone(s.cat.entries), before: map[*memTable][]arrow.RecordBatch{}}
 	case sql.Commit:
 		txn := s.txn
 		s.txn = nil
 		return s.stepViews(ctx, txn.deltas)
 	case sql.Rollback:
 		for t, chunks := range s.txn.before {
-			t.restore(chunks, t.next)
+			t.restore(chunks)
 		}
+		s.cat.entries = s.txn.entries // materialized views cannot have come or gone meanwhile
 		s.txn = nil
 	}
 	return nil

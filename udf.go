@@ -61,6 +61,9 @@ func udfKernel(u UDF, ret types.Type) fn.Kernel {
 		if err != nil {
 			return nil, errs.New(errs.Data, "call function", "%s: %w", u.Name, err)
 		}
+		if out == nil {
+			return nil, errs.New(errs.Data, "call function", "%s returned nothing", u.Name).WithHint("a function returns one array")
+		}
 		if out.Len() != c.N {
 			return nil, errs.New(errs.Data, "call function", "%s returned %d values for %d rows", u.Name, out.Len(), c.N).
 				WithHint("a function takes whole columns and returns one value per row")

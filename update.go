@@ -2,7 +2,6 @@ package riverbed
 
 import (
 	"context"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -57,12 +56,8 @@ func (s *Session) delete(ctx context.Context, cat *scopeCatalog, st *sql.Delete,
 }
 
 func (s *Session) remove(ctx context.Context, t *memTable, ids map[int64]bool) (*Query, error) {
-	before := t.chunks
-	var deltas []tableDelta
-	for _, b := range t.remove(ids) {
-		deltas = append(deltas, tableDelta{t, b, -1})
-	}
-	return countResult(int64(len(ids))), s.applied(ctx, t, before, deltas)
+	before := t.snapshot()
+	return countResult(int64(len(ids))), s.applied(ctx, t, before, deltasOf(t, t.remove(ids), -1))
 }
 
 func (s *Session) truncate(ctx context.Context, st *sql.Truncate) (*Query, error) {
@@ -70,13 +65,36 @@ func (s *Session) truncate(ctx context.Context, st *sql.Truncate) (*Query, error
 	if err != nil {
 		return nil, err
 	}
-	ids := map[int64]bool{}
-	for _, b := range t.snapshot() {
-		for _, id := range b.Column(len(t.columns)).(*array.Int64).Int64Values() {
-			ids[id] = true
+	before := t.clear()
+	count := int64(0)
+	for _, b := range before {
+		count += b.NumRows()
+	}
+	return countResult(count), s.applied(ctx, t, before, deltasOf(t, before, -1))
+}
+
+// newValues is what each column gets: the expression that SET gives, or the column itself.
+func (t *memTable) newValues(st *sql.Update) ([]sql.SelectItem, error) {
+	items := make([]sql.SelectItem, len(t.columns))
+	for _, a := range st.Set {
+		i, err := t.column(a.Column.Name, a.Column.Pos)
+		if err != nil {
+			return nil, err
+		}
+		if items[i].Expr != nil {
+			return nil, errs.E(errs.Schema, "bind", a.Column.Pos, "column %q is set twice", a.Column.Name)
+		}
+		items[i].Expr = a.Value
+		if d, ok := a.Value.(*sql.Default); ok {
+			items[i].Expr = t.defaultOf(i, d)
 		}
 	}
-	return s.remove(ctx, t, ids)
+	for i, f := range t.columns {
+		if items[i].Expr == nil {
+			items[i].Expr = ref(st.Table, f.Name)
+		}
+	}
+	return items, nil
 }
 
 func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update, text string) (*Query, error) {
@@ -87,31 +105,9 @@ func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update,
 	if err := noReturning(st.Returning); err != nil {
 		return nil, err
 	}
-	newValue := make([]sql.Expr, len(t.columns))
-	for _, a := range st.Set {
-		found := false
-		for i, f := range t.columns {
-			if strings.EqualFold(f.Name, a.Column.Name) {
-				if newValue[i] != nil {
-					return nil, errs.E(errs.Schema, "bind", a.Column.Pos, "column %q is set twice", a.Column.Name)
-				}
-				newValue[i], found = a.Value, true
-			}
-		}
-		if !found {
-			var names []string
-			for _, f := range t.columns {
-				names = append(names, f.Name)
-			}
-			return nil, errs.E(errs.Schema, "bind", a.Column.Pos, "table %q has no column %q", t.name, a.Column.Name).WithHint("%s", errs.DidYouMean(a.Column.Name, names))
-		}
-	}
-	items := make([]sql.SelectItem, len(t.columns))
-	for i, f := range t.columns {
-		items[i].Expr = newValue[i]
-		if newValue[i] == nil {
-			items[i].Expr = ref(st.Table, f.Name)
-		}
+	items, err := t.newValues(st)
+	if err != nil {
+		return nil, err
 	}
 	q, batches, err := s.changedRows(ctx, cat, st.Table, st.With, items, st.From, st.Where, text)
 	if err != nil {
@@ -122,9 +118,7 @@ func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update,
 		at[i] = i + 1
 	}
 	ids := map[int64]bool{}
-	before, next := t.chunks, t.next
-	var added [][]arrow.Array
-	var counts []int
+	var changed [][]arrow.Array
 	for _, b := range batches {
 		var sel []int32 // a row that FROM matches several times changes once, by its first match
 		for r, id := range b.Column(0).(*array.Int64).Int64Values() {
@@ -133,27 +127,24 @@ func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update,
 				sel = append(sel, int32(r))
 			}
 		}
-		if len(sel) < int(b.NumRows()) {
-			b = takeBatch(b, sel)
+		if len(sel) == 0 {
+			continue
 		}
-		cols, err := s.tableColumns(t, b, q.fields(), at)
+		cols, err := s.tableColumns(t, takeBatch(b, sel), q.columns, at)
 		if err != nil {
-			return nil, err
+			return nil, placed(err, st.Position())
 		}
-		added, counts = append(added, cols), append(counts, len(sel))
+		changed = append(changed, cols)
 	}
-	var deltas []tableDelta
-	for _, b := range t.remove(ids) {
-		deltas = append(deltas, tableDelta{t, b, -1})
+	before := t.snapshot()
+	deltas := deltasOf(t, t.remove(ids), -1)
+	var added []arrow.RecordBatch
+	for _, cols := range changed {
+		added = append(added, t.append(cols, cols[0].Len()))
 	}
-	for i, cols := range added {
-		if counts[i] > 0 {
-			deltas = append(deltas, tableDelta{t, t.append(cols, counts[i]), 1})
-		}
+	if err := t.checkKeys(added); err != nil {
+		t.restore(before)
+		return nil, placed(err, st.Position())
 	}
-	if err := t.checkKeys(); err != nil {
-		t.restore(before, next)
-		return nil, err
-	}
-	return countResult(int64(len(ids))), s.applied(ctx, t, before, deltas)
+	return countResult(int64(len(ids))), s.applied(ctx, t, before, append(deltas, deltasOf(t, added, 1)...))
 }

@@ -20,7 +20,7 @@ type zset struct {
 	enc     *rowkey.Encoder
 	ids     *hashtable.Groups
 	weights []int64
-	cached  []arrow.RecordBatch
+	cached  *ArrowTable // of the present rows
 }
 
 func newZset(fields []types.Field) *zset {
@@ -68,32 +68,38 @@ func (z *zset) add(d flow.Delta) {
 	z.ids.Free(gone)
 }
 
-// batches are the rows, each as often as it stands there.
-func (z *zset) batches() []arrow.RecordBatch {
-	if z.cached != nil {
-		return z.cached
+// table is the rows, each as often as it stands there.
+func (z *zset) table() *ArrowTable {
+	if z.cached == nil {
+		z.cached = &ArrowTable{fields: z.fields, chunks: z.batches()}
 	}
+	return z.cached
+}
+
+func (z *zset) batches() []arrow.RecordBatch {
 	var live, times []uint32
+	n := 0
 	for id, w := range z.weights {
 		if w > 0 {
-			times = append(times, uint32(w))
-			live = append(live, uint32(id))
+			live, times = append(live, uint32(id)), append(times, uint32(w))
+			n += int(w)
 		}
 	}
-	z.cached = []arrow.RecordBatch{}
-	if len(live) == 0 {
-		return z.cached
+	if n == 0 {
+		return nil
 	}
 	offs, data := kernels.Spans(z.ids.KeysOf(live)[0])
 	cols := rowkey.Decode(z.types, z.exact, len(live), func(i int) []byte { return data[offs[i]:offs[i+1]] })
-	var idx []int32
-	for i, n := range times {
-		for ; n > 0; n-- {
-			idx = append(idx, int32(i))
+	if n > len(live) {
+		rows := make([]int32, 0, n)
+		for i, times := range times {
+			for range times {
+				rows = append(rows, int32(i))
+			}
 		}
+		cols = kernels.TakeBatch(cols, rows)
 	}
-	z.cached = append(z.cached, array.NewRecordBatch(types.ArrowSchema(z.fields), kernels.TakeBatch(cols, idx), int64(len(idx))))
-	return z.cached
+	return []arrow.RecordBatch{array.NewRecordBatch(types.ArrowSchema(z.fields), cols, int64(n))}
 }
 
 // Accumulated adds changes up to the result that a batch run would give. It is the measure of every parity test.
@@ -106,7 +112,7 @@ func NewAccumulated(fields []types.Field) *Accumulated { return &Accumulated{new
 func (a *Accumulated) Add(d flow.Delta) { a.z.add(d) }
 
 // Batches are the rows.
-func (a *Accumulated) Batches() []arrow.RecordBatch { return a.z.batches() }
+func (a *Accumulated) Batches() []arrow.RecordBatch { return a.z.table().chunks }
 
 // Negative reports whether some row stands there less than zero times, which no correct changelog gives.
 func (a *Accumulated) Negative() bool {

@@ -131,6 +131,26 @@ type OperatorStats struct {
 	BadRetractions int64
 }
 
+// Steps is the number of steps so far.
+func (g *Graph) Steps() flow.Step { return g.step }
+
+// SplitState is where a split of a source stands.
+type SplitState struct {
+	ID          string
+	Watermark   flow.Watermark // NoWatermark: it never had a row
+	Idle, Ended bool
+}
+
+// Splits tells where the splits of a source stand, so that the runner can hold back those that are far ahead.
+func (g *Graph) Splits(source int) []SplitState {
+	s := g.sources[source]
+	out := make([]SplitState, len(s.splits))
+	for i, sp := range s.splits {
+		out[i] = SplitState{sp.ID, sp.Watermark, sp.Idle, sp.Ended}
+	}
+	return out
+}
+
 // Stats counts.
 func (g *Graph) Stats() Stats {
 	s := Stats{Step: g.step, Late: map[string]int64{}}

@@ -105,3 +105,29 @@ type Rand interface {
 
 // NewRand returns a generator that gives the same numbers for the same seed on every platform.
 func NewRand(seed uint64) Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
+
+// Shared makes chance that several goroutines may draw from.
+func Shared(r Rand) Rand { return &shared{r: r} }
+
+type shared struct {
+	mu sync.Mutex
+	r  Rand
+}
+
+func (s *shared) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.r.Uint64()
+}
+
+func (s *shared) Float64() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.r.Float64()
+}
+
+func (s *shared) IntN(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.r.IntN(n)
+}

@@ -1,0 +1,219 @@
+package riverbed
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/incremental"
+)
+
+// cut is the input of one step, as the loop gathers it.
+type cut struct {
+	in     incremental.Input
+	rows   int
+	tick   bool   // a step is due even without input
+	failed error  // ends the run behind the step
+	done   func() // tells statements that their change was stepped
+}
+
+// gather waits until there is something to step on and then takes what has come, up to the row budget of a step. It
+// returns nil when the run is to end without another step.
+func (r *runner) gather() (*cut, error) {
+	c := &cut{done: func() {}}
+	if r.allEnded() { // a query of constants alone: one step says it all
+		return c, nil
+	}
+	drained := false
+	select {
+	case f := <-r.feed:
+		r.take(f, c)
+	case <-r.tables.wake:
+	case <-r.timer():
+		c.tick = r.every > 0
+	case drain := <-r.stopping:
+		r.setState("stopping")
+		if !drain {
+			return nil, nil
+		}
+		r.stopReading()
+		go func() {
+			r.readers.Wait()
+			close(r.drained)
+		}()
+		return c, nil
+	case <-r.drained:
+		drained = true
+	case <-r.ctx.Done():
+		return nil, cancelled(r.ctx)
+	}
+	r.takeQueued(c, drained)
+	var changes []tableDelta
+	changes, c.done = r.tables.take()
+	for _, d := range changes {
+		i := r.tables.tables[d.table]
+		b := tablePush(r.inputs[i].info, d)
+		c.in.Pushes = append(c.in.Pushes, incremental.Push{Source: i, Batch: b})
+		c.rows += int(b.NumRows())
+		r.countTold(r.inputs[i], b.NumRows())
+	}
+	if drained {
+		r.endAll(c)
+	}
+	r.idle(c)
+	return c, nil
+}
+
+// takeQueued takes what waits in the queue: all of it, or until the step is full.
+func (r *runner) takeQueued(c *cut, all bool) {
+	for c.failed == nil && (all || c.rows < r.cfg.stepRows) {
+		select {
+		case f := <-r.feed:
+			r.take(f, c)
+		default:
+			return
+		}
+	}
+}
+
+// endAll ends every source. A source transaction that is still open never was; its rows go.
+func (r *runner) endAll(c *cut) {
+	for i, src := range r.inputs {
+		if !src.ended {
+			src.ended = true
+			c.in.Ticks = append(c.in.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
+		}
+	}
+}
+
+// tablePush is a table's change as a push: the columns that the graph reads, and the weight.
+func tablePush(info incremental.SourceInfo, d tableDelta) arrow.RecordBatch {
+	n := int(d.rows.NumRows())
+	cols := make([]arrow.Array, 0, len(info.Columns)+1)
+	fields := make([]arrow.Field, 0, len(info.Columns)+1)
+	for _, c := range info.Columns {
+		cols, fields = append(cols, d.rows.Column(c)), append(fields, d.rows.Schema().Field(c))
+	}
+	w := make([]int64, n)
+	for i := range w {
+		w[i] = d.sign
+	}
+	cols = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Int64, w, nil))
+	return array.NewRecordBatch(arrow.NewSchema(append(fields, flow.WeightField), nil), cols, int64(n))
+}
+
+// take books one item into the step's input.
+func (r *runner) take(f fed, c *cut) {
+	if f.err != nil {
+		c.failed = f.err
+		return
+	}
+	src := r.inputs[f.source]
+	sp := r.splitOf(f, c)
+	if b := f.rows.Batch; b != nil || len(f.rows.Bad) > 0 || f.rows.Watermark != nil || f.ended {
+		p := incremental.Push{Source: f.source, Split: f.split, Bad: f.rows.Bad, Watermark: f.rows.Watermark, End: f.ended}
+		if b != nil && b.NumRows() > 0 {
+			p.Batch = b
+			sp.last, sp.idle = r.s.clock.Now(), false
+		}
+		r.add(p, sp, f.rows.TxnOpen && !f.ended, c)
+	}
+	if f.rows.Idle {
+		sp.idle = true
+		c.in.Ticks = append(c.in.Ticks, incremental.Tick{Source: f.source, Split: f.split, Kind: incremental.SplitIdle})
+	}
+	if f.ended && !sp.ended {
+		sp.ended = true
+		src.open--
+	}
+	src.all = src.all || f.noMore
+	if src.all && src.open == 0 && !src.ended {
+		src.ended = true
+		c.in.Ticks = append(c.in.Ticks, incremental.Tick{Source: f.source, Kind: incremental.SourceEnded})
+	}
+	r.countRead(f)
+}
+
+// splitOf finds the split of an item, announcing it when it is new.
+func (r *runner) splitOf(f fed, c *cut) *splitFeed {
+	src := r.inputs[f.source]
+	sp := src.splits[f.split]
+	if sp == nil && !(f.noMore && src.stream != nil) {
+		sp = &splitFeed{last: r.s.clock.Now(), gate: f.gate}
+		src.splits[f.split] = sp
+		src.open++
+		if src.stream != nil {
+			c.in.Ticks = append(c.in.Ticks, incremental.Tick{Source: f.source, Split: f.split, Kind: incremental.SplitOpened})
+		}
+	}
+	return sp
+}
+
+// add gives a push to the step. Rows of one source transaction belong to one step: they wait until it ends.
+func (r *runner) add(p incremental.Push, sp *splitFeed, txnOpen bool, c *cut) {
+	if txnOpen {
+		sp.txn = append(sp.txn, p)
+		return
+	}
+	for _, p := range append(sp.txn, p) {
+		c.in.Pushes = append(c.in.Pushes, p)
+		if p.Batch != nil {
+			c.rows += int(p.Batch.NumRows())
+		}
+	}
+	sp.txn = nil
+}
+
+// canIdle reports whether silence of the source's splits matters.
+func (in *input) canIdle() bool {
+	return in.info.IdleTimeout > 0 && in.stream != nil && in.info.Source.Watermark != nil && !in.ended
+}
+
+// waiting reports whether the split's silence counts: one that we hold back is not silent.
+func (sp *splitFeed) waiting() bool { return !sp.idle && !sp.ended && !sp.gate.held() }
+
+// idle ticks the splits that have been silent for their timeout. The ticks are inputs of the step, so a replay sees the same ones.
+func (r *runner) idle(c *cut) {
+	now := r.s.clock.Now()
+	for i, src := range r.inputs {
+		if !src.canIdle() {
+			continue
+		}
+		for _, id := range slices.Sorted(maps.Keys(src.splits)) {
+			sp := src.splits[id]
+			if sp.waiting() && now.Sub(sp.last) >= src.info.IdleTimeout {
+				sp.idle = true
+				c.in.Ticks = append(c.in.Ticks, incremental.Tick{Source: i, Split: id, Kind: incremental.SplitIdle})
+			}
+		}
+	}
+}
+
+// timer is ready at the next emission or when the next split turns idle; it is nil when nothing depends on time.
+func (r *runner) timer() <-chan time.Time {
+	const never = time.Duration(1<<63 - 1)
+	wait := never
+	now := r.s.clock.Now()
+	if r.every > 0 {
+		wait = r.every - time.Duration(now.UnixMicro()%r.every.Microseconds())*time.Microsecond
+	}
+	for _, src := range r.inputs {
+		if !src.canIdle() {
+			continue
+		}
+		for _, sp := range src.splits {
+			if sp.waiting() {
+				wait = min(wait, src.info.IdleTimeout-now.Sub(sp.last))
+			}
+		}
+	}
+	if wait == never {
+		return nil
+	}
+	return r.s.clock.After(max(wait, shortestTick))
+}

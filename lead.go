@@ -1,0 +1,83 @@
+package riverbed
+
+import (
+	"context"
+	"sync"
+
+	"github.com/riverbed/riverbed/core/flow"
+)
+
+// A split that runs ahead of the others fills the state of windows and joins with rows that have to wait for them. So
+// the loop holds back the readers of splits that are ahead of the slowest of their stream by more than
+// max_split_lead_ms; a split that is idle, has ended or never had a row is not the slowest.
+
+// gate stands before the reads of one split. The nil gate is open.
+type gate struct {
+	mu     sync.Mutex
+	opened chan struct{} // nil: open
+}
+
+// hold closes or opens the gate; it reports whether that opened it.
+func (g *gate) hold(on bool) (opened bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case on && g.opened == nil:
+		g.opened = make(chan struct{})
+	case !on && g.opened != nil:
+		close(g.opened)
+		g.opened = nil
+		return true
+	}
+	return false
+}
+
+func (g *gate) held() bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.opened != nil
+}
+
+// pass waits while the gate is closed, or until ctx ends.
+func (g *gate) pass(ctx context.Context) {
+	g.mu.Lock()
+	opened := g.opened
+	g.mu.Unlock()
+	if opened == nil {
+		return
+	}
+	select {
+	case <-opened:
+	case <-ctx.Done():
+	}
+}
+
+// holdBack opens and closes the gates after a step. Without an idle timeout a silent split would stop its stream for
+// good, so nothing is held back then.
+func (r *runner) holdBack() {
+	for i, in := range r.inputs {
+		if !in.canIdle() || len(in.splits) < 2 {
+			continue
+		}
+		splits := r.graph.Splits(i)
+		least := flow.EndWatermark
+		for _, sp := range splits {
+			if !sp.Idle && !sp.Ended && sp.Watermark != flow.NoWatermark {
+				least = min(least, sp.Watermark)
+			}
+		}
+		for _, sp := range splits {
+			s := in.splits[sp.ID]
+			if s == nil || s.gate == nil {
+				continue
+			}
+			ahead := sp.Watermark != flow.NoWatermark && least != flow.EndWatermark && int64(sp.Watermark)-int64(least) > r.cfg.maxSplitLead*1000
+			if s.gate.hold(ahead) {
+				s.last = r.s.clock.Now()
+			}
+		}
+	}
+}
