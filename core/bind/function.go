@@ -29,7 +29,7 @@ func (e *env) apply(f *fn.Scalar, pos errs.Pos, args []expr.Expr) expr.Expr {
 	for i, a := range args {
 		cast[i] = e.cast(a, sig.Args[i], pos)
 	}
-	return &expr.Call{Fn: f, Sig: sig, Args: cast, Pos: pos, Fallible: overload.Fallible}
+	return &expr.Call{Fn: f, Sig: sig, Args: cast, Pos: pos, Fallible: overload.Fallible && !sig.Safe}
 }
 
 func (e *env) failNoFunction(pos errs.Pos, name string) {

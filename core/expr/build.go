@@ -27,7 +27,7 @@ func NewCall(name string, pos errs.Pos, args ...Expr) (Expr, error) {
 	for i, a := range args {
 		cast[i] = CastTo(a, sig.Args[i], pos)
 	}
-	return &Call{Fn: f, Sig: sig, Args: cast, Pos: pos, Fallible: o.Fallible}, nil
+	return &Call{Fn: f, Sig: sig, Args: cast, Pos: pos, Fallible: o.Fallible && !sig.Safe}, nil
 }
 
 // CastTo casts e to t unless it has that type. Literals are converted at once where that cannot go wrong.

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/fn"
@@ -43,25 +45,28 @@ func (c *choice) take(s int, rows []int32) (v fn.Arg, whole bool, err error) {
 func (c *choice) put(v fn.Arg, whole bool, rows []int32) {
 	part := int32(len(c.parts))
 	c.parts = append(c.parts, v)
-	set := func(row, j int32) {
-		c.which[row] = part
-		switch {
-		case v.Const:
-			c.at[row] = 0
-		case whole:
-			c.at[row] = row
-		default:
-			c.at[row] = j
-		}
-	}
 	if rows == nil {
 		for i := range c.which {
-			set(int32(i), int32(i))
+			c.which[i], c.at[i] = part, int32(i)
+			if v.Const {
+				c.at[i] = 0
+			}
 		}
 		return
 	}
-	for j, r := range rows {
-		set(r, int32(j))
+	switch {
+	case v.Const:
+		for _, r := range rows {
+			c.which[r], c.at[r] = part, 0
+		}
+	case whole:
+		for _, r := range rows {
+			c.which[r], c.at[r] = part, r
+		}
+	default:
+		for j, r := range rows {
+			c.which[r], c.at[r] = part, int32(j)
+		}
 	}
 }
 
@@ -135,28 +140,25 @@ func split(v fn.Arg, whole bool, rows []int32, n int) (hit, rest []int32) {
 		count = len(rows)
 	}
 	t := trueBits(v, count)
-	hit, rest = make([]int32, 0, n/4+1), make([]int32, 0, n/2+1)
 	if rows == nil {
-		for i := range int32(n) {
-			if kernels.Bit(t, int(i)) {
-				hit = append(hit, i)
-			} else {
-				rest = append(rest, i)
-			}
-		}
-		return hit, rest
+		hit = kernels.Select(make([]int32, 0, kernels.CountBits(t, n)), t, n)
+		t = slices.Clone(t)
+		kernels.Invert(t, n)
+		return hit, kernels.Select(make([]int32, 0, n-len(hit)), t, n)
 	}
+	// Both halves are written and the ends move by the bit, so that no branch depends on the data.
+	hit, rest = make([]int32, len(rows)), make([]int32, len(rows))
+	h, k := 0, 0
 	for j, r := range rows {
-		if !whole {
-			r = int32(j)
+		at := j
+		if whole {
+			at = int(r)
 		}
-		if kernels.Bit(t, int(r)) {
-			hit = append(hit, rows[j])
-		} else {
-			rest = append(rest, rows[j])
-		}
+		yes := int(t[at>>3]>>(at&7)) & 1
+		hit[h], rest[k] = r, r
+		h, k = h+yes, k+1-yes
 	}
-	return hit, rest
+	return hit[:h], rest[:k]
 }
 
 // coalesceOp is COALESCE.

@@ -51,6 +51,7 @@ type inSet struct {
 	ints  map[int64]struct{}
 	few   []int64 // the same, for lists that are searched faster than hashed
 	texts map[string]struct{}
+	sizes [][]string // the texts by length; nil when a text is long or many have one length
 	null  bool
 }
 
@@ -76,12 +77,47 @@ func (s *inSet) add(v types.Value) {
 	case []byte:
 		s.texts[string(v)] = struct{}{}
 	}
+	if s.texts != nil {
+		s.bySize()
+		return
+	}
 	const fewest = 8
 	if s.few = s.few[:0]; len(s.ints) <= fewest {
 		for k := range s.ints { // order does not matter: the list is only searched
 			s.few = append(s.few, k)
 		}
 	}
+}
+
+// bySize sorts the texts by length: most texts are turned down by their length alone, and a few comparisons cost less
+// than a hash.
+func (s *inSet) bySize() {
+	const longest, most = 64, 8
+	s.sizes = make([][]string, longest+1)
+	for k := range s.texts { // order does not matter: the list is only searched
+		if len(k) > longest || len(s.sizes[len(k)]) == most {
+			s.sizes = nil
+			return
+		}
+		s.sizes[len(k)] = append(s.sizes[len(k)], k)
+	}
+}
+
+// hasText looks a text up.
+func (s *inSet) hasText(b []byte) bool {
+	if s.sizes == nil {
+		_, ok := s.texts[string(b)]
+		return ok
+	}
+	if len(b) >= len(s.sizes) {
+		return false
+	}
+	for _, t := range s.sizes[len(b)] {
+		if t == string(b) {
+			return true
+		}
+	}
+	return false
 }
 
 type inOp struct {
@@ -115,7 +151,7 @@ func (o *inOp) eval(x *frame) (fn.Arg, error) {
 	case types.Varchar, types.Blob:
 		offs, data := kernels.Spans(v.Array)
 		for i := range n {
-			if _, ok := o.set.texts[string(data[offs[i]:offs[i+1]])]; ok {
+			if o.set.hasText(data[offs[i]:offs[i+1]]) {
 				kernels.SetBit(found, i)
 			}
 		}

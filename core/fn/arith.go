@@ -273,7 +273,7 @@ func decimalSum(kernel func(out, a, b []decimal128.Num) bool) []Overload {
 			kernel(out, x, y) // 38 digits never overflow 128 bits by one addition; the width is what counts
 			return decimalResult(c, out, int(whole)+int(scale)+1 > 38)
 		}
-		return Resolved{Args: Types{t, t}, Returns: t, Kernel: k}, nil
+		return Resolved{Args: Types{t, t}, Returns: t, Kernel: k, Safe: int(whole)+int(scale)+1 <= 38}, nil
 	}}}
 }
 
@@ -300,7 +300,7 @@ func decimalResult(c *Call, out []decimal128.Num, check bool) (arrow.Array, erro
 
 // decimalProduct multiplies DECIMALs: widths and scales add up, the width to 38 at most, and to 18 when both factors have 18
 // digits at most and the scale is less: those are DuckDB's types.
-var decimalProduct = []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: true, Resolve: func(args []types.Type, _ []types.Value) (Resolved, error) {
+var decimalProduct = []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: true, Resolve: func(args []types.Type, consts []types.Value) (Resolved, error) {
 	a, b := types.DecimalOf(orDecimal(args[0], args[1])), types.DecimalOf(orDecimal(args[1], args[0]))
 	scale, width := int(a.Scale)+int(b.Scale), int(a.Width)+int(b.Width)
 	if scale > 38 {
@@ -313,14 +313,46 @@ var decimalProduct = []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: 
 	}
 	k := func(c *Call) (arrow.Array, error) {
 		out := make([]decimal128.Num, c.N)
+		if c.Types[0].Kind == types.BigInt || c.Types[1].Kind == types.BigInt {
+			scaleInts(c, out)
+			return decimalResult(c, out, width > most)
+		}
 		x, y := pair[decimal128.Num](c)
+		if a.Width <= 18 && b.Width <= 18 {
+			kernels.MulNarrow(out, x, y)
+			return decimalResult(c, out, width > most)
+		}
 		if kernels.MulWide(out, x, y, types.MulWide) {
 			failWide(c, types.MulWide, "*")
 		}
 		return decimalResult(c, out, width > most)
 	}
-	return Resolved{Args: Types{a, b}, Returns: types.Dec(min(most, width), scale), Kernel: k}, nil
+	return Resolved{Args: factors(args, consts, a, b), Returns: types.Dec(min(most, width), scale), Kernel: k, Safe: width <= most}, nil
 }}}
+
+// factors are the types to which the factors of a DECIMAL product are cast. A BIGINT stays one beside a constant of up to
+// 18 digits.
+func factors(args []types.Type, consts []types.Value, a, b types.Type) Types {
+	keep := func(i int, other types.Type) bool {
+		return args[i].Kind == types.BigInt && constAt(consts, i) == nil && constAt(consts, 1-i) != nil && other.Width <= 18
+	}
+	switch {
+	case keep(0, b):
+		return Types{args[0], b}
+	case keep(1, a):
+		return Types{a, args[1]}
+	}
+	return Types{a, b}
+}
+
+// scaleInts multiplies a BIGINT by a DECIMAL of up to 18 digits.
+func scaleInts(c *Call, out []decimal128.Num) {
+	at := 0
+	if c.Types[1].Kind == types.BigInt {
+		at = 1
+	}
+	kernels.MulInts(out, kernels.Values[int64](c.Args[at].Array), kernels.Values[decimal128.Num](c.Args[1-at].Array))
+}
 
 // decimalRemainder is % of DECIMALs on a common scale.
 var decimalRemainder = []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: true, Resolve: func(args []types.Type, _ []types.Value) (Resolved, error) {

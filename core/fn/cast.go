@@ -486,6 +486,19 @@ func timestampToTimestamp(c *Call) (arrow.Array, error) {
 	if zone == nil && from == to {
 		return relabel(c)
 	}
+	if zone == nil && to > from {
+		return fixed(c, func(i int) int64 { // no zone and more digits: one multiplication
+			t := v.at(i)
+			if infiniteTS(t) {
+				return t
+			}
+			us, ok := mul64(t, to/from)
+			if !ok {
+				castFail(c, i, t)
+			}
+			return us
+		})
+	}
 	return fixed(c, func(i int) int64 {
 		t := v.at(i)
 		if infiniteTS(t) {

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -140,8 +141,33 @@ func (p *datePart) kernel(arg int, t types.Type) Kernel {
 		if p.exact != nil {
 			return fixedOrNull(c, func(i int) (float64, bool) { return p.exactAt(c, arg, i, t) })
 		}
+		if p.clock != nil && p.zone == nil && t.Kind == types.Timestamp {
+			return p.clocks(c, arg)
+		}
 		return fixedOrNull(c, p.reader(c, arg, t))
 	}
+}
+
+// clocks reads a part of the time of day of a timestamp without a zone.
+func (p *datePart) clocks(c *Call, arg int) (arrow.Array, error) {
+	v, out := col[int64](c, arg), make([]int64, c.N)
+	var valid []byte
+	for i := range out {
+		us := v.at(i)
+		if infiniteTS(us) {
+			if valid == nil {
+				valid = kernels.Ones(c.N)
+			}
+			kernels.ClearBit(valid, i)
+			continue
+		}
+		rest := us % types.DayMicros
+		if rest < 0 {
+			rest += types.DayMicros
+		}
+		out[i] = p.clock(rest)
+	}
+	return kernels.NewFixed(c.Ret.Arrow(), out, valid), nil
 }
 
 // reader gives the part of each row; ok is false for infinity.

@@ -109,6 +109,7 @@ type Resolved struct {
 	Returns types.Type
 	Data    any
 	Kernel  Kernel
+	Safe    bool // for these types no row fails, although the overload is Fallible
 }
 
 // Example is run as a test, in both modes, and printed in the reference.

@@ -192,6 +192,10 @@ func strftime(t types.Type, arg, format int) Kernel {
 	return func(c *Call) (arrow.Array, error) {
 		formats := formatFinder(c, textCol(c, format))
 		read := clockOf(c, arg, t)
+		// Neighbouring rows are often of one day: a format without a time of day is written once for them.
+		var text []byte
+		var of timeFormat
+		day, known := int64(0), false
 		return textsOrNull(c, func(dst []byte, i int) ([]byte, bool) {
 			v, finite := read(i)
 			if finite != 0 {
@@ -201,9 +205,25 @@ func strftime(t types.Type, arg, format int) Kernel {
 				return append(dst, "infinity"...), true
 			}
 			f := formats(i)
-			return f.append(dst, v), true
+			if !f.daily() {
+				return f.append(dst, v), true
+			}
+			if !known || v.days != day || len(f) == 0 || &f[0] != &of[0] {
+				text, day, of, known = f.append(text[:0], v), v.days, f, len(f) > 0
+			}
+			return append(dst, text...), true
 		})
 	}
+}
+
+// daily reports whether all times of a day are written alike.
+func (f timeFormat) daily() bool {
+	for _, x := range f {
+		if x.code != 0 && strings.IndexByte("aAwudbBmyYjUWVGx", x.code) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // clockOf reads a date or timestamp; finite is 0, or the sign of the infinity.

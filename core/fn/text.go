@@ -66,7 +66,7 @@ var textFunctions = []*Scalar{
 	textFn("initcap", "Upper-case the first letter of each word, lower-case the others.", initcap, ex("initcap('hello wORLD')", "Hello World")).differs("DuckDB has no such function; this is PostgreSQL's."),
 	textFn("reverse", "The characters in reverse order.", reverse, ex("reverse('abc')", "cba")),
 	{Name: "length", Category: Text, Summary: "The number of characters of a text, or of elements of a list.", Aliases: []string{"len", "char_length", "character_length", "array_length"},
-		Overloads: []Overload{textNumber(Types{str}, types.Int64, func(s []byte) int64 { return int64(kernels.Chars(s)) }), listOverload(Types{anyList}, func(types.Type) types.Type { return types.Int64 }, listLength)},
+		Overloads: []Overload{strict(Types{str}, types.Int64, lengths), listOverload(Types{anyList}, func(types.Type) types.Type { return types.Int64 }, listLength)},
 		Examples:  []Example{ex("length('héllo')", "5"), ex("length([1, 2])", "2")}},
 	{Name: "strlen", Category: Text, Summary: "The number of bytes of a text.", Overloads: []Overload{textNumber(Types{str}, types.Int64, func(s []byte) int64 { return int64(len(s)) })},
 		Examples: []Example{ex("strlen('héllo')", "6")}},
@@ -97,6 +97,10 @@ var textFunctions = []*Scalar{
 	trimFn("rtrim", "Cut spaces, or the characters given, off the right end.", false, true, "rtrim('xaxx', 'x')", "xa"),
 	{Name: "replace", Category: Text, Summary: "Replace every occurrence of one text by another.", Overloads: []Overload{strict(Types{str, str, str}, str, func(c *Call) (arrow.Array, error) {
 		s, from, to := textCol(c, 0), textCol(c, 1), textCol(c, 2)
+		if c.N > 0 && from.mask == 0 && to.mask == 0 && s.mask != 0 && len(from.at(0)) > 0 && len(to.at(0)) <= len(from.at(0)) {
+			offs, data := kernels.Replace(kernels.Texts{Offs: s.offs, Data: s.data}, c.N, from.at(0), to.at(0))
+			return kernels.NewBytes(c.Ret.Arrow(), offs, data, nil), nil
+		}
 		return texts(c, func(dst []byte, i int) []byte { return replace(dst, s.at(i), from.at(i), to.at(i)) })
 	})}, Examples: []Example{ex("replace('banana', 'a', 'o')", "bonono")}},
 	{Name: "repeat", Category: Text, Summary: "The text n times.", Overloads: []Overload{fallible(Types{str, types.Int64}, str, func(c *Call) (arrow.Array, error) {
@@ -539,6 +543,16 @@ func levenshtein(a, b []byte) int64 {
 		}
 	}
 	return int64(row[len(y)])
+}
+
+func lengths(c *Call) (arrow.Array, error) {
+	s := textCol(c, 0)
+	if s.mask == 0 {
+		return fixed(c, func(i int) int64 { return int64(kernels.Chars(s.at(i))) })
+	}
+	out := make([]int64, c.N)
+	kernels.Lengths(out, kernels.Texts{Offs: s.offs, Data: s.data})
+	return kernels.NewFixed(c.Ret.Arrow(), out, nil), nil
 }
 
 func listLength(c *Call) (arrow.Array, error) {

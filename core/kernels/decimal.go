@@ -57,6 +57,33 @@ func MulWide(out, a, b []decimal128.Num, slow func(x, y decimal128.Num) (decimal
 	return overflow
 }
 
+// MulNarrow multiplies numbers that all fit 64 bits.
+func MulNarrow(out, a, b []decimal128.Num) {
+	am, bm := Mask(a), Mask(b)
+	for i := range out {
+		hi, lo := mulHigh(int64(a[i&am].LowBits()), int64(b[i&bm].LowBits()))
+		out[i] = decimal128.New(hi, uint64(lo))
+	}
+}
+
+// MulInts multiplies whole numbers by DECIMALs that fit 64 bits.
+func MulInts(out []decimal128.Num, a []int64, b []decimal128.Num) {
+	am, bm := Mask(a), Mask(b)
+	if bm == 0 && am != 0 {
+		y := int64(b[0].LowBits())
+		a = a[:len(out)]
+		for i := range out {
+			hi, lo := mulHigh(a[i], y)
+			out[i] = decimal128.New(hi, uint64(lo))
+		}
+		return
+	}
+	for i := range out {
+		hi, lo := mulHigh(a[i&am], int64(b[i&bm].LowBits()))
+		out[i] = decimal128.New(hi, uint64(lo))
+	}
+}
+
 // TooWide reports whether a value is not between -limit and limit, both exclusive.
 func TooWide(v []decimal128.Num, limit decimal128.Num) bool {
 	var bad byte

@@ -2,13 +2,22 @@ package kernels
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf8"
 )
 
 // ASCII reports whether b holds no byte above 127.
 func ASCII(b []byte) bool {
+	const high = 0x8080808080808080
+	for len(b) >= 32 {
+		x := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) | binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
+		if x&high != 0 {
+			return false
+		}
+		b = b[32:]
+	}
 	for len(b) >= 8 {
-		if (b[0]|b[1]|b[2]|b[3]|b[4]|b[5]|b[6]|b[7])&0x80 != 0 {
+		if binary.LittleEndian.Uint64(b)&high != 0 {
 			return false
 		}
 		b = b[8:]
@@ -44,6 +53,65 @@ func Chars(b []byte) int {
 		}
 	}
 	return n
+}
+
+// Lengths counts the characters of each text. Where all are ASCII they are the differences of the offsets.
+func Lengths(out []int64, t Texts) {
+	n := len(out)
+	offs := t.Offs[:n+1]
+	if ASCII(t.Data[offs[0]:offs[n]]) {
+		from := offs[0]
+		for i, to := range offs[1:] {
+			out[i] = int64(to - from)
+			from = to
+		}
+		return
+	}
+	for i := range out {
+		out[i] = int64(Chars(t.Data[offs[i]:offs[i+1]]))
+	}
+}
+
+// Replace replaces every occurrence of a text that is not empty, in all texts at once: what lies between two hits is
+// copied in one piece, however many texts it spans.
+func Replace(t Texts, n int, from, to []byte) (offs []int32, data []byte) {
+	offs = make([]int32, n+1)
+	start, end := int(t.Offs[0]), int(t.Offs[n])
+	data = make([]byte, 0, end-start)
+	copied, at, row := start, start, 0
+	flush := func(upTo int) { // copies the input up to there, and closes the texts that end in it
+		for row < n && int(t.Offs[row+1]) <= upTo {
+			row++
+			offs[row] = int32(len(data) + int(t.Offs[row]) - copied)
+		}
+		data = append(data, t.Data[copied:upTo]...)
+		copied = upTo
+	}
+	for at < end {
+		var hit int
+		if len(from) == 1 {
+			hit = bytes.IndexByte(t.Data[at:end], from[0])
+		} else {
+			hit = bytes.Index(t.Data[at:end], from)
+		}
+		if hit < 0 {
+			break
+		}
+		at += hit
+		flush(at)
+		if at+len(from) > int(t.Offs[row+1]) { // it reaches into the next text
+			at++
+			continue
+		}
+		data = append(data, to...)
+		at += len(from)
+		copied = at
+	}
+	flush(end)
+	for ; row < n; row++ { // empty texts at the end, and one that ends with a hit
+		offs[row+1] = int32(len(data))
+	}
+	return offs, data
 }
 
 // SkipChars is the byte offset behind the first n characters, at most len(b).

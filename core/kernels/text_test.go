@@ -2,8 +2,10 @@ package kernels
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // likeModel is LIKE by its definition, without regard to time.
@@ -85,6 +87,40 @@ func TestSubstring(t *testing.T) {
 	} {
 		if got := string(Substring([]byte(c.s), c.start, c.size)); got != c.want {
 			t.Errorf("substring(%q, %d, %d) = %q, want %q", c.s, c.start, c.size, got, c.want)
+		}
+	}
+}
+
+// TestWhole compares the kernels that work on a whole column with text by text.
+func TestWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	alphabet := []string{"a", "b", "ab", "é", "", "aa"}
+	for range 5000 {
+		n := r.IntN(6)
+		c := Texts{Offs: []int32{3}, Data: []byte("aab")}
+		var parts []string
+		for range n {
+			s := ""
+			for range r.IntN(5) {
+				s += alphabet[r.IntN(len(alphabet)-r.IntN(2)*3)]
+			}
+			parts = append(parts, s)
+			c.Data = append(c.Data, s...)
+			c.Offs = append(c.Offs, int32(len(c.Data)))
+		}
+		c.Data = append(c.Data, "ab"...)
+		lengths := make([]int64, n)
+		Lengths(lengths, c)
+		for _, from := range []string{"a", "ab", "aa", "é"} {
+			offs, data := Replace(c, n, []byte(from), []byte("x"))
+			for i, s := range parts {
+				if got, want := string(data[offs[i]:offs[i+1]]), strings.ReplaceAll(s, from, "x"); got != want {
+					t.Fatalf("replace %q in %q: %q, want %q", from, parts, got, want)
+				}
+				if lengths[i] != int64(utf8.RuneCountInString(s)) {
+					t.Fatalf("length of %q: %d", s, lengths[i])
+				}
+			}
 		}
 	}
 }
