@@ -79,7 +79,7 @@ func callUDF(fn C.rb_udf_fn, context C.uint64_t, args []arrow.Array, rows int) (
 	if err != nil {
 		return nil, err
 	}
-	return array.MakeFromData(uncounted(d, copyBytes)), nil
+	return heapArray(array.MakeFromData(d))
 }
 
 // callSink hands one batch of changes to the host's function.

@@ -48,7 +48,7 @@ func canonicalData(a arrow.Array, want arrow.DataType) (arrow.ArrayData, error) 
 		return decodeDictionary(dict, want)
 	}
 	if arrow.TypeEqual(a.DataType(), want) {
-		return uncounted(a.Data(), sameBytes), nil
+		return uncounted(a.Data()), nil
 	}
 	switch w := want.(type) {
 	case *arrow.StringType, *arrow.BinaryType:
@@ -246,7 +246,7 @@ func validity(a arrow.Array) *memory.Buffer {
 func canonicalTimestamp(a *array.Timestamp, want *arrow.TimestampType) (arrow.ArrayData, error) {
 	from := a.DataType().(*arrow.TimestampType).Unit
 	if from == want.Unit {
-		d := uncounted(a.Data(), sameBytes)
+		d := uncounted(a.Data())
 		return array.NewData(want, d.Len(), d.Buffers(), nil, d.NullN(), d.Offset()), nil
 	}
 	b := array.NewTimestampBuilder(memory.DefaultAllocator, want)
@@ -338,7 +338,7 @@ func canonicalValues(a arrow.Array, want arrow.DataType) (arrow.ArrayData, error
 			return decimal128.New(int64(w[1]), w[0])
 		})
 	case *array.Decimal128: // another label, the same values
-		d := uncounted(a.Data(), sameBytes)
+		d := uncounted(a.Data())
 		return array.NewData(want, d.Len(), d.Buffers(), nil, d.NullN(), d.Offset()), nil
 	}
 	return nil, unknownLayout(a, want)

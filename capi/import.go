@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/cdata"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/riverbed/riverbed"
 	"github.com/riverbed/riverbed/core/errs"
 )
 
@@ -134,13 +135,16 @@ func (r *relation) close() error {
 	return nil
 }
 
-// onHeap returns the batches copied, for data that the engine will store.
-func (r *relation) onHeap() []arrow.RecordBatch {
-	out := make([]arrow.RecordBatch, len(r.batches))
+// table copies the rows, for data that the engine will store.
+func (r *relation) table() (*riverbed.ArrowTable, error) {
+	copied := make([]arrow.RecordBatch, len(r.batches))
 	for i, b := range r.batches {
-		out[i] = toHeap(b)
+		var err error
+		if copied[i], err = toHeap(b); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return riverbed.NewArrowTable(r.schema, copied)
 }
 
 // importStream reads a C stream to its end.
@@ -228,31 +232,39 @@ func appendRanges(to []importRange, d arrow.ArrayData, o *importOwner) []importR
 
 // uncounted rebuilds d over buffers without a reference count: the owner counts, the engine does not.
 // d holds no dictionary: canonical arrays have none.
-func uncounted(d arrow.ArrayData, wrap func([]byte) []byte) arrow.ArrayData {
+func uncounted(d arrow.ArrayData) arrow.ArrayData {
 	buffers := make([]*memory.Buffer, len(d.Buffers()))
 	for i, b := range d.Buffers() {
 		if b != nil {
-			buffers[i] = memory.NewBufferBytes(wrap(b.Bytes()))
+			buffers[i] = memory.NewBufferBytes(b.Bytes())
 		}
 	}
 	children := make([]arrow.ArrayData, len(d.Children()))
 	for i, c := range d.Children() {
-		children[i] = uncounted(c, wrap)
+		children[i] = uncounted(c)
 	}
 	return array.NewData(d.DataType(), d.Len(), buffers, children, d.NullN(), d.Offset())
 }
 
-func sameBytes(b []byte) []byte { return b }
-
-func copyBytes(b []byte) []byte { return append([]byte(nil), b...) }
-
 // toHeap copies a canonical batch into Go memory.
-func toHeap(b arrow.RecordBatch) arrow.RecordBatch {
+func toHeap(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	cols := make([]arrow.Array, b.NumCols())
 	for i, c := range b.Columns() {
-		cols[i] = array.MakeFromData(uncounted(c.Data(), copyBytes))
+		var err error
+		if cols[i], err = heapArray(c); err != nil {
+			return nil, err
+		}
 	}
-	return array.NewRecordBatch(b.Schema(), cols, b.NumRows())
+	return array.NewRecordBatch(b.Schema(), cols, b.NumRows()), nil
+}
+
+// heapArray copies the values of an array and no more than them: it may be a slice of something large.
+func heapArray(a arrow.Array) (arrow.Array, error) {
+	out, err := array.Concatenate([]arrow.Array{a}, memory.DefaultAllocator)
+	if err != nil {
+		return nil, errs.New(errs.Source, "import", "an array of %s cannot be copied: %w", a.DataType(), err)
+	}
+	return out, nil
 }
 
 func releaseAll(batches []arrow.RecordBatch) {

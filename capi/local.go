@@ -35,7 +35,7 @@ func (l *local) Scan(ctx context.Context, req flow.ScanRequest) (flow.Scan, erro
 		return l.ArrowTable.Scan(ctx, req)
 	}
 	l.scanned = true
-	copied, err := riverbed.NewArrowTable(l.rel.schema, l.rel.onHeap())
+	copied, err := l.rel.table()
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (ls locals) settle(ran bool) {
 		l.mu.Lock()
 		l.gone = !ran || l.scanned
 		if !l.gone {
-			if t, err := riverbed.NewArrowTable(l.rel.schema, l.rel.onHeap()); err == nil {
+			if t, err := l.rel.table(); err == nil {
 				l.ArrowTable = t
 			}
 		}

@@ -105,8 +105,11 @@ func pushed(arr, schema unsafe.Pointer) (arrow.RecordBatch, []int64, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	rec := rel.onHeap()[0]
-	if err := rel.close(); err != nil {
+	rec, err := toHeap(rel.batches[0])
+	if e := rel.close(); err == nil {
+		err = e
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	if !flow.HasWeights(rec.Schema()) {

@@ -137,7 +137,9 @@ func BenchmarkExportCopied(b *testing.B) {
 	rec := wide(memory.NewGoAllocator())
 	b.SetBytes(12 * 8 * benchRows)
 	for b.Loop() {
-		toHeap(rec)
+		if _, err := toHeap(rec); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

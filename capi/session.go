@@ -180,7 +180,7 @@ func rb_session_register(h C.rb_handle, name C.rb_chars, n C.int64_t, relationHa
 		if e != nil {
 			return e
 		}
-		table, e := riverbed.NewArrowTable(rel.schema, rel.onHeap())
+		table, e := rel.table()
 		if e != nil {
 			return e
 		}
