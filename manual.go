@@ -30,6 +30,7 @@ type ManualOptions struct {
 // It is used by one goroutine.
 type Manual struct {
 	s     *Session
+	q     *Query
 	query *plan.Query
 	opts  incremental.Options
 	graph *incremental.Graph
@@ -51,7 +52,7 @@ func (q *Query) Manual(o ManualOptions) (*Manual, error) {
 	if err != nil {
 		return nil, errs.As(err).WithSQL(q.text)
 	}
-	m := &Manual{s: q.s, query: opt, opts: q.s.graphOptions(), clock: clock.NewFake(time.UnixMicro(o.NowUS).UTC()),
+	m := &Manual{s: q.s, q: q, query: opt, opts: q.s.graphOptions(), clock: clock.NewFake(time.UnixMicro(o.NowUS).UTC()),
 		late: newKeptRows(lateFields), bad: newKeptRows(badFields), ended: map[int]bool{}}
 	if o.Parallelism > 0 {
 		m.opts.Parallelism = o.Parallelism
@@ -210,7 +211,7 @@ func (m *Manual) Step() (flow.Delta, error) {
 	if m.saved, err = m.graph.Snapshot(); err != nil {
 		return flow.Delta{}, err
 	}
-	return out.Delta, nil
+	return m.q.shown(out.Delta), nil
 }
 
 // Crash forgets everything in memory and restores the snapshot behind the last step; pushes not yet stepped are lost.

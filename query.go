@@ -12,6 +12,7 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/exec"
 	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/rules"
@@ -146,15 +147,37 @@ func (r *renamed) Next() bool {
 		return false
 	}
 	b := r.Result.RecordBatch()
-	cols := b.Columns()
-	for i, c := range cols {
-		if c.DataType().ID() == arrow.NULL {
-			cols = append([]arrow.Array{}, cols...)
-			cols[i] = kernels.Nulls(r.schema.Field(i).Type, c.Len())
-		}
-	}
+	cols := typedNulls(r.schema, b.Columns())
 	r.cur = array.NewRecordBatch(r.schema, cols, b.NumRows())
 	return true
+}
+
+// typedNulls gives columns that are NULL and have no type the one they are shown with.
+func typedNulls(schema *arrow.Schema, cols []arrow.Array) []arrow.Array {
+	out := cols
+	for i, c := range cols {
+		if c.DataType().ID() == arrow.NULL {
+			if &out[0] == &cols[0] {
+				out = append([]arrow.Array{}, cols...)
+			}
+			out[i] = kernels.Nulls(schema.Field(i).Type, c.Len())
+		}
+	}
+	return out
+}
+
+// shown is a step's output in the types of the query's columns.
+func (q *Query) shown(d flow.Delta) flow.Delta {
+	if d.Batch == nil || !slices.ContainsFunc(d.Batch.Columns(), func(c arrow.Array) bool { return c.DataType().ID() == arrow.NULL }) {
+		return d
+	}
+	fields := q.Schema().Fields()
+	if w := d.Batch.Schema().Fields(); len(w) > len(fields) {
+		fields = append(fields, w[len(fields):]...) // the weight
+	}
+	schema := arrow.NewSchema(fields, nil)
+	d.Batch = array.NewRecordBatch(schema, typedNulls(schema, d.Batch.Columns()), d.Batch.NumRows())
+	return d
 }
 
 func (r *renamed) RecordBatch() arrow.RecordBatch { return r.cur }

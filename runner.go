@@ -224,7 +224,7 @@ func (r *runner) step(in incremental.Input) error {
 	r.s.keep(r.name, out)
 	r.holdBack()
 	r.count(in, out)
-	return r.deliver(r.ctx, out.Delta)
+	return r.deliver(r.ctx, r.q.shown(out.Delta))
 }
 
 // stop ends the run after its present step; with drain the input ends first.
