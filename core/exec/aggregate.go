@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -46,6 +47,20 @@ func newAggregate(n *plan.Aggregate, env *Env, _ int) (Operator, error) {
 	}
 	a := &aggregate{node: n, env: env, workers: env.Workers, input: input, schema: schemaOf(n.Columns()), prep: prep, sets: n.Sets}
 	return a, nil
+}
+
+// narrow passes a set of a join above on when its keys are among the group's: then whole groups are left out.
+func (a *aggregate) narrow(m *membership) {
+	fallible := slices.ContainsFunc(a.node.Aggs, func(g plan.AggItem) bool {
+		return slices.ContainsFunc(g.Args, expr.Fallible) || g.Filter != nil && expr.Fallible(g.Filter)
+	})
+	in, ok := a.input.(narrowed)
+	if !ok || fallible || a.sets != nil || slices.ContainsFunc(a.node.Keys, func(k plan.Item) bool { return expr.Fallible(k.Expr) }) {
+		return
+	}
+	if m, ok := m.through(a.node.Keys); ok {
+		in.narrow(m)
+	}
 }
 
 func newDistinct(n *plan.Distinct, env *Env, workers int) (Operator, error) {

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -57,6 +56,9 @@ type prober struct {
 const pairRows = 32 << 10
 
 func newJoin(n *plan.Join, env *Env, workers int) (Operator, error) {
+	if n.BuildLeft && (n.Kind == plan.Semi || n.Kind == plan.Anti) {
+		return newLeftBuilt(n, env)
+	}
 	right, err := Build(n.Right, env, env.Workers)
 	if err != nil {
 		return nil, err
@@ -65,27 +67,12 @@ func newJoin(n *plan.Join, env *Env, workers int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &join{node: n, env: env, workers: workers, left: left, right: right, sch: schemaOf(n.Columns())}
-	var lk, rk []expr.Expr
-	var ts []types.Type
-	var nullSafe []bool
-	for _, k := range n.Keys {
-		lk, rk = append(lk, k.Left), append(rk, k.Right)
-		ts, nullSafe = append(ts, k.Left.Type()), append(nullSafe, k.NullSafe)
-	}
-	if j.leftKeys, err = expr.CompileAll(lk, layoutOf(n.Left.Columns())); err != nil {
+	c, err := compileJoin(n)
+	if err != nil {
 		return nil, err
 	}
-	if j.rightKeys, err = expr.CompileAll(rk, layoutOf(n.Right.Columns())); err != nil {
-		return nil, err
-	}
-	if n.On != nil {
-		both := append(append([]plan.Column{}, n.Left.Columns()...), n.Right.Columns()...)
-		if j.on, err = expr.Compile(n.On, layoutOf(both)); err != nil {
-			return nil, err
-		}
-	}
-	j.table = hashtable.NewJoin(ts, nullSafe)
+	j := &join{node: n, env: env, workers: workers, left: left, right: right, sch: schemaOf(n.Columns()),
+		leftKeys: c.left, rightKeys: c.right, on: c.on, table: c.table}
 	j.probers = make([]*prober, workers)
 	j.tailing = make([]bool, workers)
 	j.running.Store(int64(workers))
@@ -97,8 +84,13 @@ func (j *join) Schema() *arrow.Schema { return j.sch }
 func (j *join) Close() error {
 	j.env.Memory.Release(j.held)
 	j.held = 0
-	err := j.left.Close()
-	if e := j.right.Close(); err == nil {
+	j.build, j.keys = collected{}, nil
+	return closeBoth(j.left, j.right)
+}
+
+func closeBoth(a, b Operator) error {
+	err := a.Close()
+	if e := b.Close(); err == nil {
 		err = e
 	}
 	return err
@@ -122,37 +114,18 @@ func (j *join) run(ctx context.Context) (err error) {
 	if j.keepsBuildRows() {
 		j.table.TrackMatches()
 	}
-	j.narrowProbe()
-	return nil
-}
-
-// narrowProbe tells the probe side which keys it needs to bring.
-func (j *join) narrowProbe() {
 	switch j.node.Kind {
-	case plan.Inner, plan.Semi, plan.Right:
-	default:
-		return
+	case plan.Inner, plan.Semi, plan.Right: // a left row without match comes to nothing
+		offerKeys(j.left, j.table, j.node.Keys, func(k plan.EquiKey) expr.Expr { return k.Left })
 	}
-	m := &membership{finder: func() func([]arrow.Array, int, []bool) { return j.table.Prober().Exists }}
-	var ts []types.Type
-	for _, k := range j.node.Keys {
-		m.keys = append(m.keys, k.Left)
-		ts = append(ts, k.Left.Type())
-	}
-	if left, ok := j.left.(narrowed); ok && memberTypes(ts) {
-		left.narrow(m)
-	}
+	return nil
 }
 
 // narrow passes a set of a join above on, where dropping rows of the left input drops just their results.
 func (j *join) narrow(m *membership) {
-	fallible := j.node.On != nil && expr.Fallible(j.node.On) ||
-		slices.ContainsFunc(j.node.Keys, func(k plan.EquiKey) bool { return expr.Fallible(k.Left) })
-	if left, ok := j.left.(narrowed); ok && !fallible {
-		switch j.node.Kind {
-		case plan.Inner, plan.Left, plan.Semi, plan.Anti, plan.Mark:
-			left.narrow(m)
-		}
+	switch j.node.Kind {
+	case plan.Inner, plan.Left, plan.Semi, plan.Anti, plan.Mark:
+		narrowInput(j.left, j.node, m)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
-	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/core/hashtable"
+	"github.com/riverbed/riverbed/core/plan"
 )
 
 // What a scan and the joins above it ask of the rows before all of their columns are decoded.
@@ -105,6 +106,50 @@ type narrowed interface {
 	narrow(m *membership)
 }
 
+// offerKeys tells an operator that only rows with a key in the table matter. The table is built.
+func offerKeys(to Operator, t *hashtable.Join, keys []plan.EquiKey, side func(plan.EquiKey) expr.Expr) {
+	m := &membership{finder: func() func([]arrow.Array, int, []bool) { return t.Prober().Exists }}
+	for _, k := range keys {
+		e := side(k)
+		if _, ok := e.Type().Arrow().(arrow.FixedWidthDataType); !ok {
+			return // texts are dear to look up twice
+		}
+		m.keys = append(m.keys, e)
+	}
+	if op, ok := to.(narrowed); ok && len(keys) > 0 {
+		op.narrow(m)
+	}
+}
+
+// narrowInput passes a set through a join to its left input, unless the join may fail for a row that would be missing.
+func narrowInput(left Operator, n *plan.Join, m *membership) {
+	fallible := n.On != nil && expr.Fallible(n.On) ||
+		slices.ContainsFunc(n.Keys, func(k plan.EquiKey) bool { return expr.Fallible(k.Left) })
+	if op, ok := left.(narrowed); ok && !fallible {
+		op.narrow(m)
+	}
+}
+
+// through restates the keys in terms of an input whose columns were given new names; false when a key reads another column.
+func (m *membership) through(items []plan.Item) (*membership, bool) {
+	from := make(map[expr.ColID]expr.Expr, len(items))
+	for _, it := range items {
+		from[it.Col.ID] = it.Expr
+	}
+	out := &membership{finder: m.finder}
+	for _, k := range m.keys {
+		set := map[expr.ColID]bool{}
+		expr.Columns(k, set)
+		for id := range set {
+			if from[id] == nil {
+				return nil, false
+			}
+		}
+		out.keys = append(out.keys, expr.Substitute(k, from))
+	}
+	return out, true
+}
+
 // narrow takes the set when all of its keys are computed from the scan's columns.
 func (s *scan) narrow(m *membership) {
 	set := map[expr.ColID]bool{}
@@ -172,14 +217,4 @@ func (t *memberTest) rows(keys []arrow.Array, n int) (rows []int32, all bool) {
 		t.idle = idleBatches
 	}
 	return rows[:k], k == n
-}
-
-// memberTypes reports whether sets over these key types are cheap enough to look up twice.
-func memberTypes(ts []types.Type) bool {
-	for _, t := range ts {
-		if _, ok := t.Arrow().(arrow.FixedWidthDataType); !ok {
-			return false
-		}
-	}
-	return len(ts) > 0
 }

@@ -18,10 +18,15 @@ type rowwise struct {
 	apply  func(cols []arrow.Array, n int) ([]arrow.Array, int, error)
 	// fallible: a row may fail here, which must not depend on what is above, so that no row is dropped early.
 	fallible bool
+	items    []plan.Item // of a projection
 }
 
 func (r *rowwise) narrow(m *membership) {
-	if in, ok := r.input.(narrowed); ok && !r.fallible {
+	in, ok := r.input.(narrowed)
+	if ok && r.items != nil {
+		m, ok = m.through(r.items)
+	}
+	if ok && !r.fallible {
 		in.narrow(m)
 	}
 }
@@ -69,7 +74,7 @@ func newProject(n *plan.Project, env *Env, workers int) (Operator, error) {
 		return nil, err
 	}
 	fallible := slices.ContainsFunc(n.Items, func(it plan.Item) bool { return expr.Fallible(it.Expr) })
-	return &rowwise{input: input, schema: schemaOf(n.Columns()), fallible: fallible, apply: func(cols []arrow.Array, rows int) ([]arrow.Array, int, error) {
+	return &rowwise{input: input, schema: schemaOf(n.Columns()), fallible: fallible, items: n.Items, apply: func(cols []arrow.Array, rows int) ([]arrow.Array, int, error) {
 		out, err := p.Apply(env.Fn, cols, rows)
 		return out, rows, err
 	}}, nil

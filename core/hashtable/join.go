@@ -24,6 +24,7 @@ type Join struct {
 	rowOf    []int32  // build rows by number: the identity is nil
 	starts   []uint32 // of each number in rowOf, and the end; nil when unique
 	matched  []uint64 // bitmap of build rows; see Mark
+	keys     []uint64 // bitmap of numbers; see MarkKeys
 }
 
 // NewJoin makes a join on keys of these types. nullSafe says, per key, that NULL matches NULL; nil: for none.
@@ -209,18 +210,61 @@ func (j *Join) Mark(build []int32) {
 		if b < 0 {
 			continue
 		}
-		w, bit := &j.matched[b>>6], uint64(1)<<(b&63)
-		if atomic.LoadUint64(w)&bit == 0 {
-			atomic.OrUint64(w, bit)
+		setShared(j.matched, uint32(b))
+	}
+}
+
+// setShared sets a bit that other goroutines may set too; most are set already.
+func setShared(bits []uint64, i uint32) {
+	w, bit := &bits[i>>6], uint64(1)<<(i&63)
+	if atomic.LoadUint64(w)&bit == 0 {
+		atomic.OrUint64(w, bit)
+	}
+}
+
+// TrackKeys prepares MarkKeys. It must be called before probing starts.
+func (j *Join) TrackKeys() { j.keys = make([]uint64, (j.groups.Len()+63)/64) }
+
+// MarkKeys records that all build rows with the key of some probe row have a match, without forming the pairs. Probers may
+// call it concurrently; SpreadKeys follows when all are done.
+func (p *Prober) MarkKeys(cols []arrow.Array, n int) {
+	p.Probe(cols, n)
+	for _, id := range p.ids {
+		if id != Absent {
+			setShared(p.j.keys, id)
 		}
 	}
+	p.row = n
+}
+
+// SpreadKeys brings what MarkKeys recorded to the build rows, as Mark would have.
+func (j *Join) SpreadKeys() {
+	for w, m := range j.keys {
+		for ; m != 0; m &= m - 1 {
+			id := uint32(w<<6 + bits.TrailingZeros64(m))
+			switch {
+			case j.rowOf == nil:
+				j.Mark([]int32{int32(id)})
+			case j.starts == nil:
+				j.Mark(j.rowOf[id : id+1])
+			default:
+				j.Mark(j.rowOf[j.starts[id]:j.starts[id+1]])
+			}
+		}
+	}
+	j.keys = nil
 }
 
 // Unmatched lists the build rows from row from on that nothing matched, at most as many as out holds, and returns their
 // number and where to go on; what right and full joins add once all probes are done.
-func (j *Join) Unmatched(from int, out []int32) (k, next int) {
+func (j *Join) Unmatched(from int, out []int32) (k, next int) { return j.list(from, out, ^uint64(0)) }
+
+// Matched lists the others.
+func (j *Join) Matched(from int, out []int32) (k, next int) { return j.list(from, out, 0) }
+
+func (j *Join) list(from int, out []int32, flip uint64) (k, next int) {
 	for w := from >> 6; w < len(j.matched); w++ {
-		m := ^j.matched[w]
+		m := j.matched[w] ^ flip
 		if w == from>>6 {
 			m &= ^uint64(0) << (from & 63)
 		}

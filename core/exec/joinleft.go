@@ -1,0 +1,179 @@
+package exec
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/hashtable"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// leftBuilt is a semi or anti join whose left input is much the smaller: it is the left that is held, and the right streams
+// past it and marks the rows that it matches. The rows come out in scan order as from a join that holds its right.
+type leftBuilt struct {
+	node        *plan.Join
+	env         *Env
+	left, right Operator
+	leftKeys    *expr.Program
+	rightKeys   *expr.Program
+	on          *expr.Program // over left and right columns; nil: always true
+
+	ran   once
+	table *hashtable.Join
+	build collected
+	held  int64
+	rows  []int32 // of the result
+	next  atomic.Int64
+}
+
+func newLeftBuilt(n *plan.Join, env *Env) (Operator, error) {
+	left, err := Build(n.Left, env, env.Workers)
+	if err != nil {
+		return nil, err
+	}
+	right, err := Build(n.Right, env, env.Workers)
+	if err != nil {
+		return nil, err
+	}
+	c, err := compileJoin(n)
+	if err != nil {
+		return nil, err
+	}
+	return &leftBuilt{node: n, env: env, left: left, right: right, leftKeys: c.left, rightKeys: c.right, on: c.on, table: c.table}, nil
+}
+
+func (j *leftBuilt) Schema() *arrow.Schema { return j.left.Schema() }
+
+func (j *leftBuilt) Close() error {
+	j.env.Memory.Release(j.held)
+	j.held, j.build = 0, collected{}
+	return closeBoth(j.left, j.right)
+}
+
+// narrow passes a set of a join above on: a left row that it drops drops only itself.
+func (j *leftBuilt) narrow(m *membership) { narrowInput(j.left, j.node, m) }
+
+func (j *leftBuilt) run(ctx context.Context) (err error) {
+	if j.build, j.held, err = collect(ctx, j.left, j.env, "join"); err != nil || j.build.rows == 0 {
+		return err
+	}
+	keys, err := j.leftKeys.EvalArrays(j.env.Fn, j.build.cols, j.build.rows)
+	if err != nil {
+		return err
+	}
+	j.table.Build(keys, j.build.rows)
+	size := j.table.Bytes()
+	if err := j.env.Memory.Grow("join", size); err != nil {
+		return err
+	}
+	j.held += size
+	j.table.TrackMatches()
+	if j.on == nil {
+		j.table.TrackKeys()
+	}
+	offerKeys(j.right, j.table, j.node.Keys, func(k plan.EquiKey) expr.Expr { return k.Right })
+	probers := make([]*hashtable.Prober, j.env.Workers)
+	err = drain(ctx, j.right, j.env.Workers, func(w int, m *flow.Morsel) error {
+		if probers[w] == nil {
+			probers[w] = j.table.Prober()
+		}
+		n := int(m.Batch.NumRows())
+		keys, err := j.rightKeys.EvalArrays(j.env.Fn, m.Batch.Columns(), n)
+		if err != nil {
+			return err
+		}
+		if j.on == nil {
+			probers[w].MarkKeys(keys, n)
+			return nil
+		}
+		probers[w].Probe(keys, n)
+		return j.markPairs(probers[w], m.Batch.Columns())
+	})
+	if err != nil {
+		return err
+	}
+	j.table.SpreadKeys()
+	list := j.table.Matched
+	if j.node.Kind == plan.Anti {
+		list = j.table.Unmatched
+	}
+	rows := make([]int32, j.build.rows)
+	k, _ := list(0, rows)
+	j.rows = slices.Clip(rows[:k])
+	return nil
+}
+
+// markPairs forms the pairs with the rows of a batch of the right and marks the left rows of those that pass On.
+func (j *leftBuilt) markPairs(p *hashtable.Prober, right []arrow.Array) error {
+	probe, bld := make([]int32, pairRows), make([]int32, pairRows)
+	for {
+		k := p.Next(probe, bld)
+		if k == 0 {
+			return nil
+		}
+		cols := append(kernels.TakeBatch(j.build.cols, bld[:k]), kernels.TakeBatch(right, probe[:k])...)
+		sel, all, err := j.on.EvalFilter(j.env.Fn, cols, k)
+		if err != nil {
+			return err
+		}
+		if all {
+			j.table.Mark(bld[:k])
+			continue
+		}
+		kept := make([]int32, len(sel))
+		for i, s := range sel {
+			kept[i] = bld[s]
+		}
+		j.table.Mark(kept)
+	}
+}
+
+func (j *leftBuilt) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
+	if err := j.ran.do(func() error { return j.run(ctx) }); err != nil {
+		return nil, err
+	}
+	from := j.next.Add(ChunkRows) - ChunkRows
+	if from >= int64(len(j.rows)) {
+		return nil, nil
+	}
+	part := j.rows[from:min(from+ChunkRows, int64(len(j.rows)))]
+	return morsel(j.Schema(), from/ChunkRows, kernels.TakeBatch(j.build.cols, part), len(part)), nil
+}
+
+// compiled is the parts of a join node that both of its forms need.
+type compiled struct {
+	left, right *expr.Program // keys
+	on          *expr.Program
+	table       *hashtable.Join
+}
+
+func compileJoin(n *plan.Join) (c compiled, err error) {
+	var lk, rk []expr.Expr
+	var ts []types.Type
+	var nullSafe []bool
+	for _, k := range n.Keys {
+		lk, rk = append(lk, k.Left), append(rk, k.Right)
+		ts, nullSafe = append(ts, k.Left.Type()), append(nullSafe, k.NullSafe)
+	}
+	if c.left, err = expr.CompileAll(lk, layoutOf(n.Left.Columns())); err != nil {
+		return c, err
+	}
+	if c.right, err = expr.CompileAll(rk, layoutOf(n.Right.Columns())); err != nil {
+		return c, err
+	}
+	if n.On != nil {
+		both := append(append([]plan.Column{}, n.Left.Columns()...), n.Right.Columns()...)
+		if c.on, err = expr.Compile(n.On, layoutOf(both)); err != nil {
+			return c, err
+		}
+	}
+	c.table = hashtable.NewJoin(ts, nullSafe)
+	return c, nil
+}
