@@ -69,6 +69,11 @@ func (q *Query) Live() bool {
 	return q.bound != nil && slices.ContainsFunc(sources(q.bound.Root), (*plan.Source).Live)
 }
 
+// Followed reports whether the query reads a stream, ending or not, so that only Subscribe and Sink can read it.
+func (q *Query) Followed() bool {
+	return q.bound != nil && slices.ContainsFunc(sources(q.bound.Root), func(s *plan.Source) bool { return s.Relation == nil })
+}
+
 // Pipeline reports whether the statement was INSERT INTO sink SELECT … over live input, which Start runs.
 func (q *Query) Pipeline() bool { return q.sink != nil }
 

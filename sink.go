@@ -62,7 +62,7 @@ func (s *Session) insertIntoSink(ctx context.Context, cat *scopeCatalog, e *entr
 		q.columns = want
 	}
 	q.sink = &SinkSpec{ConnectorSpec: e.sink.spec}
-	if q.Live() {
+	if q.Followed() {
 		return q, nil
 	}
 	n, err := q.writeBatch(ctx, e.sink.spec)

@@ -54,7 +54,7 @@ func rb_query_describe(h C.rb_handle, out *C.rb_text, err *C.rb_text) C.int32_t 
 		if e != nil {
 			return e
 		}
-		return setJSON(out, map[string]any{"columns": columnsOf(q.engine.Fields()), "live": q.engine.Live(), "pipeline": q.engine.Pipeline()})
+		return setJSON(out, map[string]any{"columns": columnsOf(q.engine.Fields()), "live": q.engine.Followed(), "pipeline": q.engine.Pipeline()})
 	})
 }
 

@@ -54,7 +54,7 @@ class Query:
 
     @property
     def is_live(self) -> bool:
-        """Whether it reads a stream that does not end by itself, so that only `subscribe` and `sink` can read it."""
+        """Whether it reads a stream, so that only `subscribe` and `sink` can read it."""
         return bool(self._described["live"])
 
     @property

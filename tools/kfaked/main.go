@@ -1,8 +1,9 @@
-// Command kfaked is an embedded Kafka broker for the demo: it speaks the Kafka protocol on a loopback port, keeps
-// everything in memory, prints its address, and ends when its standard input closes.
+// Command kfaked is an embedded Kafka broker for the demo and for trying things: it speaks the Kafka protocol on a
+// loopback port, keeps everything in memory, prints its address, and ends when its standard input closes.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +12,10 @@ import (
 )
 
 func main() {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(3))
+	port := flag.Int("port", 0, "the port; 0 takes a free one")
+	partitions := flag.Int("partitions", 3, "partitions of a topic")
+	flag.Parse()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(*port), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(*partitions))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kfaked:", err)
 		os.Exit(1)
