@@ -13,7 +13,7 @@ import (
 
 // Aggregates lists every aggregate function once, topic by topic.
 var Aggregates = slices.Concat(countAggregates, sumAggregates, varianceAggregates, pairAggregates, extremeAggregates, logicAggregates,
-	orderedAggregates, quantileAggregates)
+	orderedAggregates, quantileAggregates, shapeAggregates)
 
 var aggregateByName = indexAggregates(Aggregates)
 

@@ -11,7 +11,7 @@ import (
 
 // All lists every scalar function once, topic by topic.
 var All = slices.Concat(arithmetic, comparisons, bitwise, mathematics, textFunctions, formats, patterns, encodings,
-	dates, dateParts, nested, quantified, jsons, utilities)
+	dates, dateParts, nested, quantified, listAggregates, moreNested, jsons, utilities)
 
 var byName = index(All)
 
