@@ -100,7 +100,7 @@ func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{s: q.s, q: q, cfg: q.s.cfg.Load(), name: name, graph: g, fields: q.columns, updating: flow.HasWeights(g.Schema()), until: until, deliver: deliver,
+	r := &runner{s: q.s, q: q, cfg: q.s.cfg.Load(), name: name, graph: g, fields: q.columns, updating: plan.Updating(opt.Root, g.Emit()), until: until, deliver: deliver,
 		caller: ctx, feed: make(chan fed, feedDepth), stopping: make(chan bool, 1), drained: make(chan struct{}), done: make(chan struct{})}
 	if g.Emit() == plan.EmitEvery {
 		r.every = time.Duration(opt.EveryUS) * time.Microsecond

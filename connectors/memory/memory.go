@@ -1,12 +1,14 @@
 // Package memory is a stream that this process pushes into: tests, notebooks, Python's MemoryStream.
 //
 // Invariant: rows of a split are read in the order in which they were pushed, and a push blocks while the queue of
-// its split is full.
+// its split is full. Readers that are open at once all read what is pushed, so the slowest holds a push back; what they
+// have read is gone, and a reader that comes later begins behind it.
 package memory
 
 import (
 	"context"
 	"io"
+	"slices"
 	"sort"
 	"strconv"
 	"sync"
@@ -57,20 +59,26 @@ type Stream struct {
 	news   chan struct{} // closed and replaced when something happens
 }
 
-// split is the queue of one split. Rows are numbered from 0; queue[0] begins at row first.
+// split is the queue of one split. Rows are numbered from 0, and so are the things said; queue[0] is number first.
 type split struct {
-	queue []queued
-	rows  int   // waiting
-	taken int64 // rows handed out
-	total int64 // rows pushed
-	idle  bool
-	ended bool
-	mark  flow.Watermark
+	queue   []queued
+	first   int64
+	rows    int   // waiting: not read by every open reader
+	total   int64 // rows pushed
+	idle    bool
+	ended   bool
+	mark    flow.Watermark
+	readers []*reader // open
+	front   place     // as far as any reader was
 }
+
+// place is where a reader stands: the number of the next thing, and of the next row.
+type place struct{ thing, row int64 }
 
 // queued is one thing that the program said: rows, a watermark or idleness, in the order in which it said them.
 type queued struct {
 	batch arrow.RecordBatch // with weights if updating; nil for the others
+	from  int64             // number of its first row
 	mark  *flow.Watermark
 }
 
@@ -129,7 +137,7 @@ func (s *Stream) Push(ctx context.Context, name string, rows arrow.RecordBatch, 
 			return errs.New(errs.Usage, "push", "the stream is closed").WithHint("push before close() or end()")
 		}
 		if sp.rows == 0 || sp.rows+n <= s.opt.QueueRows {
-			sp.queue = append(sp.queue, queued{batch: b})
+			sp.queue = append(sp.queue, queued{batch: b, from: sp.total})
 			sp.rows += n
 			sp.total += int64(n)
 			sp.idle = false
@@ -185,7 +193,7 @@ func (s *Stream) AdvanceWatermark(name string, to flow.Watermark) error {
 		return errs.New(errs.Watermark, "advance", "the watermark of the split %q would go back from %d to %d µs", name, sp.mark, to)
 	}
 	sp.mark = to
-	sp.queue = append(sp.queue, queued{mark: &to})
+	sp.queue = append(sp.queue, queued{mark: &to, from: sp.total})
 	s.wake()
 	return nil
 }
@@ -196,7 +204,7 @@ func (s *Stream) Idle(name string) {
 	defer s.mu.Unlock()
 	sp := s.at(name)
 	sp.idle = true
-	sp.queue = append(sp.queue, queued{})
+	sp.queue = append(sp.queue, queued{from: sp.total})
 	s.wake()
 }
 
@@ -287,30 +295,59 @@ func (l *latest) Splits(ctx context.Context) ([]flow.Split, error) {
 }
 
 func (l *latest) Open(_ context.Context, sp flow.Split, _ flow.Position) (flow.Reader, error) {
-	return &reader{s: l.Stream, name: sp.ID, end: l.ends[sp.ID]}, nil
+	return l.Stream.open(sp.ID, l.ends[sp.ID]), nil
 }
 
 // Open reads a split. Rows go to whoever reads first; positions are counts for metrics alone.
 func (s *Stream) Open(_ context.Context, sp flow.Split, _ flow.Position) (flow.Reader, error) {
-	return &reader{s: s, name: sp.ID, end: -1}, nil
+	return s.open(sp.ID, -1), nil
 }
 
 type reader struct {
-	s    *Stream
-	name string
-	end  int64 // row behind the last to read; -1: none
+	s     *Stream
+	split *split
+	at    place
+	asked int64 // row behind the last to read; -1: none
+	end   int64 // the same, or where to leave now that the context has ended
+	left  bool
 }
 
+// open starts a reader where the queue begins: behind what was read, unless another reader is still to read it.
+func (s *Stream) open(name string, end int64) *reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sp := s.at(name)
+	r := &reader{s: s, split: sp, asked: end, end: end, at: place{sp.first, sp.total - int64(sp.rows)}}
+	sp.readers = append(sp.readers, r)
+	return r
+}
+
+// Read hands out what is queued. After ctx has ended it goes on to the end of what was pushed until then, so that a run
+// that is drained takes all of it.
 func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 	for {
 		r.s.mu.Lock()
-		sp := r.s.at(r.name)
+		sp := r.split
+		if ctx.Err() != nil && !r.left {
+			r.left = true
+			if r.end < 0 {
+				r.end = sp.total
+			}
+		}
+		waiting := r.at.thing < sp.first+int64(len(sp.queue))
 		switch {
-		case r.end >= 0 && sp.taken >= r.end, len(sp.queue) == 0 && (r.s.closed || sp.ended):
+		case r.end >= 0 && r.at.row >= r.end && (!waiting || r.next().batch != nil):
+			r.s.mu.Unlock()
+			if r.end > r.asked {
+				r.left, r.end = false, r.asked
+				return flow.Rows{}, ctx.Err()
+			}
+			return flow.Rows{}, io.EOF
+		case !waiting && (r.s.closed || sp.ended):
 			r.s.mu.Unlock()
 			return flow.Rows{}, io.EOF
-		case len(sp.queue) > 0:
-			rows := r.take(sp, int64(max(limit, 1)))
+		case waiting:
+			rows := r.take(int64(max(limit, 1)))
 			r.s.wake()
 			r.s.mu.Unlock()
 			return rows, nil
@@ -320,34 +357,64 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 		select {
 		case <-news:
 		case <-ctx.Done():
-			return flow.Rows{}, ctx.Err()
 		}
 	}
 }
 
-// take hands out the head of the queue; the lock is held.
-func (r *reader) take(sp *split, n int64) flow.Rows {
-	b := sp.queue[0].batch
-	if b == nil {
-		said := sp.queue[0]
-		sp.queue = sp.queue[1:]
-		return flow.Rows{Watermark: said.mark, Idle: said.mark == nil}
+func (r *reader) next() queued { return r.split.queue[r.at.thing-r.split.first] }
+
+// take hands out the next thing; the lock is held.
+func (r *reader) take(limit int64) flow.Rows {
+	q := r.next()
+	if q.batch == nil {
+		r.move(place{r.at.thing + 1, r.at.row})
+		return flow.Rows{Watermark: q.mark, Idle: q.mark == nil}
 	}
+	from := r.at.row - q.from
+	to := min(q.batch.NumRows(), from+limit)
 	if r.end >= 0 {
-		n = min(n, r.end-sp.taken)
+		to = min(to, r.end-q.from)
 	}
-	if n = min(n, b.NumRows()); n < b.NumRows() {
-		sp.queue[0].batch = b.NewSlice(n, b.NumRows())
-		b = b.NewSlice(0, n)
-	} else {
-		sp.queue[0] = queued{}
-		sp.queue = sp.queue[1:]
+	at := place{r.at.thing, q.from + to}
+	if to == q.batch.NumRows() {
+		at.thing++
 	}
-	sp.rows -= int(n)
-	sp.taken += n
-	return flow.Rows{Batch: b, Next: flow.Position(strconv.FormatInt(sp.taken, 10))}
+	b := q.batch.NewSlice(from, to)
+	r.move(at)
+	return flow.Rows{Batch: b, Next: flow.Position(strconv.FormatInt(at.row, 10))}
 }
 
-func (r *reader) Close() error { return nil }
+func (r *reader) move(to place) {
+	r.at = to
+	if to.thing > r.split.front.thing || to.row > r.split.front.row {
+		r.split.front = to
+	}
+	r.split.trim()
+}
+
+// trim drops what every open reader has read, or, when none is open, what any has.
+func (sp *split) trim() {
+	least := sp.front
+	for i, r := range sp.readers {
+		if i == 0 || r.at.thing < least.thing || r.at.thing == least.thing && r.at.row < least.row {
+			least = r.at
+		}
+	}
+	for sp.first < least.thing {
+		sp.queue[0] = queued{}
+		sp.queue = sp.queue[1:]
+		sp.first++
+	}
+	sp.rows = int(sp.total - least.row)
+}
+
+func (r *reader) Close() error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.split.readers = slices.DeleteFunc(r.split.readers, func(o *reader) bool { return o == r })
+	r.split.trim()
+	r.s.wake()
+	return nil
+}
 
 var _ connectors.Pusher = (*Stream)(nil)
