@@ -190,7 +190,7 @@ func (a *aggregate) Process(ctx *Ctx, _ int, in Batch) error {
 	if err := a.begin(); err != nil {
 		return err
 	}
-	slots, err := a.find(&in)
+	slots, err := a.find(&in, nil)
 	if err != nil {
 		return err
 	}
@@ -246,13 +246,13 @@ func (a *aggregate) begin() error {
 }
 
 func (a *aggregate) grow() {
-	for len(a.seen) < a.table.Slots() {
-		a.seen, a.closes, a.at = append(a.seen, 0), append(a.closes, never), append(a.at, 0)
-	}
+	n := a.table.Slots()
+	a.seen, a.closes, a.at = grown(a.seen, n, 0), grown(a.closes, n, never), grown(a.at, n, 0)
 }
 
-// find returns the group of each row, new ones made, and notes which of them this step touches.
-func (a *aggregate) find(in *Batch) ([]uint32, error) {
+// find returns the group of each row, new ones made, and notes which of them this step touches. The key group of a row is
+// that of its hash unless it is given.
+func (a *aggregate) find(in *Batch, group []uint8) ([]uint32, error) {
 	a.slots = resize(a.slots, in.N)
 	slots := a.slots
 	if a.global {
@@ -263,7 +263,11 @@ func (a *aggregate) find(in *Batch) ([]uint32, error) {
 		return slots, a.touch(all)
 	}
 	nk := len(a.node.Keys)
-	fresh := a.table.Upsert(a.enc.encode(in.Cols[:nk], in.N, in.Hash), slots)
+	k := a.enc.encode(in.Cols[:nk], in.N, in.Hash)
+	if group != nil {
+		k.Group = group
+	}
+	fresh := a.table.Upsert(k, slots)
 	a.grow()
 	if a.closing != nil && len(fresh) > 0 {
 		a.setTimers(in.Cols, fresh, slots)

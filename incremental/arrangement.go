@@ -144,18 +144,15 @@ func (a *arrangement) add(in *Batch, k state.Keys) (slots []uint32, fresh []int3
 }
 
 func (a *arrangement) growKeys() {
-	for len(a.head) < a.keys.Slots() {
-		a.head, a.keyStamp = append(a.head, state.NoSlot), append(a.keyStamp, 0)
-	}
+	n := a.keys.Slots()
+	a.head, a.keyStamp = grown(a.head, n, state.NoSlot), grown(a.keyStamp, n, 0)
 }
 
 // link hangs new rows into the chains of their keys and sets their timers.
 func (a *arrangement) link(cols []arrow.Array, fresh []int32, slots, keySlots []uint32) {
 	n := a.rows.Slots()
-	for len(a.next) < n {
-		a.next, a.prev, a.keyOf = append(a.next, 0), append(a.prev, 0), append(a.keyOf, 0)
-		a.closes, a.stamped = append(a.closes, never), append(a.stamped, 0)
-	}
+	a.next, a.prev, a.keyOf = grown(a.next, n, 0), grown(a.prev, n, 0), grown(a.keyOf, n, 0)
+	a.closes, a.stamped = grown(a.closes, n, never), grown(a.stamped, n, 0)
 	var closes []int64
 	if a.closing != nil {
 		closes = a.closing.at(cols)

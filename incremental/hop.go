@@ -15,13 +15,13 @@ import (
 	"github.com/riverbed/riverbed/state"
 )
 
-// hopAggregate is an aggregate by hopping windows that close on the watermark. A row is added once, to its slice of time: the
-// greatest common divisor of size and slide, so that every window is a number of whole slices. When the watermark has settled
-// a slice, its partial results are merged into its windows.
+// hopAggregate is an aggregate by hopping windows over inserts. A row is added once, to its slice of time: the greatest common
+// divisor of size and slide, so that every window is a number of whole slices. The partial results of a slice are merged into
+// its windows when the watermark has settled the slice, or, where changes are shown, at the end of each step.
 //
-//	in:    inserts            out: +1 each group once, when the watermark has settled its window
-//	state: aggregate_slices   group key without the window, slice → row count, accumulators
-//	       aggregate_groups   group key → row count, accumulators, of the slices settled so far
+//	in:    inserts            out: that of the aggregate
+//	state: aggregate_slices   group key without the window, slice → row count, accumulators; none where changes are shown
+//	       aggregate_groups   group key → row count, accumulators, of the slices merged so far
 //	time:  slices and windows are dropped as the watermark settles them
 type hopAggregate struct {
 	windows *aggregate
@@ -44,7 +44,9 @@ type hopAggregate struct {
 	timers  *timers
 	closes  []int64
 	slots   []uint32
-	touched []uint32
+	hash    []uint64
+	group   []uint8
+	touched []uint32 // changelog: the slices of this step, in order
 }
 
 const (
@@ -65,7 +67,7 @@ func hopOf(n plan.Node, emit plan.EmitPolicy) (*plan.Aggregate, *plan.TimeWindow
 	if !ok || w.Kind != plan.Hop || plan.Updating(w.Input, emit) || w.Size.Months != 0 || w.Slide.Months != 0 {
 		return nil, nil
 	}
-	if when, c := emitOf(a, w, emit); when != closed || c == nil {
+	if when, c := emitOf(a, w, emit); when == atEnd || when == closed && c == nil {
 		return nil, nil
 	}
 	edges := plan.ColSet{w.Start.ID: true, w.End.ID: true}
@@ -167,15 +169,25 @@ func (h *hopAggregate) Process(_ *Ctx, _ int, in Batch) error {
 	last := len(in.Cols) - 1
 	key := append(append(make([]arrow.Array, 0, h.other+1), in.Cols[:h.other]...), in.Cols[last])
 	h.slots = resize(h.slots, in.N)
-	fresh := h.table.Upsert(h.enc.encode(key, in.N, in.Hash), h.slots)
-	for len(h.closes) < h.table.Slots() {
-		h.closes = append(h.closes, never)
+	h.hash, h.group = resize(h.hash, in.N), groupsOf(in.Hash, h.group)
+	slices := kernels.Values[int64](in.Cols[last])
+	for i, x := range in.Hash {
+		h.hash[i] = (x ^ uint64(slices[i])) * 0x9e3779b97f4a7c15 // the slices of a key lie apart in the index
 	}
-	h.setTimers(in.Cols[last], fresh, h.slots)
+	k := h.enc.encode(key, in.N, h.hash)
+	k.Group = h.group
+	fresh := h.table.Upsert(k, h.slots)
+	if h.windows.when == changelog {
+		for _, i := range fresh {
+			h.touched = append(h.touched, h.slots[i])
+		}
+	} else {
+		h.setTimers(in.Cols[last], fresh, h.slots)
+		h.touched = append(h.touched, h.slots...)
+	}
 	for i, s := range h.slots {
 		h.count.V[s] += in.weight(i)
 	}
-	h.touched = append(h.touched, h.slots...)
 	for i, acc := range h.accs {
 		groups, args, sel := h.prep.Inputs(i, in.Cols, h.slots)
 		if len(groups) == 0 {
@@ -193,6 +205,7 @@ func (h *hopAggregate) Process(_ *Ctx, _ int, in Batch) error {
 }
 
 func (h *hopAggregate) setTimers(slices arrow.Array, rows []int32, slots []uint32) {
+	h.closes = grown(h.closes, h.table.Slots(), never)
 	if len(rows) == 0 {
 		return
 	}
@@ -204,9 +217,13 @@ func (h *hopAggregate) setTimers(slices arrow.Array, rows []int32, slots []uint3
 }
 
 func (h *hopAggregate) Advance(ctx *Ctx, w flow.Watermark) error {
-	h.table.Touch(h.touched)
+	due := h.touched
+	if h.windows.when != changelog {
+		h.table.Touch(h.touched)
+		due = h.timers.take(w, h.closes, h.table.Live)
+	}
 	h.touched = h.touched[:0]
-	if due := h.timers.take(w, h.closes, h.table.Live); len(due) > 0 {
+	if len(due) > 0 {
 		if err := h.merge(due); err != nil {
 			return err
 		}
@@ -222,7 +239,11 @@ func (h *hopAggregate) merge(due []uint32) error {
 	if err != nil {
 		return err
 	}
-	found, err := h.windows.find(&in)
+	group := make([]uint8, len(rows))
+	for i, r := range rows {
+		group[i] = h.table.Group(due[r])
+	}
+	found, err := h.windows.find(&in, group)
 	if err != nil {
 		return err
 	}
@@ -303,19 +324,17 @@ func (h *hopAggregate) expand(due []uint32) (Batch, []int32, error) {
 			cols[i] = kernels.Take(key[at], rows)
 		}
 	}
-	hash := make([]uint64, len(rows))
-	for i, r := range rows {
-		hash[i] = h.table.Hash(due[r])
-	}
-	return Batch{Cols: cols, N: len(rows), Hash: hash}, rows, nil
+	return Batch{Cols: cols, N: len(rows), Hash: hashOf(cols, len(rows))}, rows, nil
 }
 
-func (h *hopAggregate) Tables() []*state.Table { return append(h.windows.Tables(), h.table) }
+func (h *hopAggregate) Tables() []*state.Table {
+	if h.windows.when == changelog {
+		return h.windows.Tables() // no slice outlives its step
+	}
+	return append(h.windows.Tables(), h.table)
+}
 
 func (h *hopAggregate) Restored(env *fn.Env) error {
-	for len(h.closes) < h.table.Slots() {
-		h.closes = append(h.closes, never)
-	}
 	if all := h.table.All(); len(all) > 0 {
 		rows := make([]int32, len(all))
 		for i := range rows {

@@ -1,6 +1,8 @@
 package incremental
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/expr"
@@ -70,6 +72,17 @@ func resize[T any](s []T, n int) []T {
 		return make([]T, n, n+n/4)
 	}
 	return s[:n]
+}
+
+// grown makes s n long, filling with v. It doubles: what is kept by slot grows by every row.
+func grown[T any](s []T, n int, v T) []T {
+	if n > cap(s) {
+		s = slices.Grow(s, max(n, 2*cap(s))-len(s))
+	}
+	for len(s) < n {
+		s = append(s, v)
+	}
+	return s
 }
 
 // hashOf hashes rows of columns into memory of its own.

@@ -191,9 +191,8 @@ func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
 // partitions finds or makes the partition of each row.
 func (t *topN) partitions(in *Batch, slots []uint32) {
 	fresh := t.parts.Upsert(t.partEnc.encode(in.Cols[t.cols:t.cols+t.nPart], in.N, in.Hash), slots)
-	for len(t.lists) < t.parts.Slots() {
-		t.lists, t.closes, t.stamped = append(t.lists, ordered{}), append(t.closes, never), append(t.stamped, 0)
-	}
+	n := t.parts.Slots()
+	t.lists, t.closes, t.stamped = grown(t.lists, n, ordered{}), grown(t.closes, n, never), grown(t.stamped, n, 0)
 	for _, i := range fresh {
 		t.lists[slots[i]], t.closes[slots[i]] = ordered{}, never
 	}
@@ -222,9 +221,7 @@ func (t *topN) index(in *Batch, fresh []int32, slots, parts []uint32) {
 	n := t.rows.Slots()
 	t.keyOf.Resize(n)
 	t.peerOf.Resize(n)
-	for len(t.partOf) < n {
-		t.partOf = append(t.partOf, 0)
-	}
+	t.partOf = grown(t.partOf, n, 0)
 	for i, r := range fresh {
 		s := slots[r]
 		t.keyOf.Set(s, keys.Row(i))

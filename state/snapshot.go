@@ -131,7 +131,7 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 	deleted := p.Rows.Column(3).(*array.Boolean)
 	var rows, slots, drop []uint32
 	have := t.sequences() // of earlier parts
-	t.idx.reserve(t, groups.Len())
+	t.idx.reserve(groups.Len())
 	for i := range groups.Len() {
 		g, h, key := groups.Value(i), hashes.Value(i), keys.Value(i)
 		if !mine(g) {

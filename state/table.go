@@ -90,7 +90,7 @@ func (t *Table) Find(k Keys, slots []uint32) {
 // positions of the keys that made a row, in order; valid until the next call.
 func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 	t.fresh = t.fresh[:0]
-	t.idx.reserve(t, k.Len())
+	t.idx.reserve(k.Len())
 	for i, h := range k.Hash {
 		key := k.At(i)
 		s := t.idx.find(t, h, key)
@@ -126,11 +126,9 @@ func (t *Table) take(h uint64, group uint8) uint32 {
 		s, t.free = t.free[n-1], t.free[:n-1]
 	} else {
 		s = uint32(len(t.live))
-		t.live = append(t.live, false)
-		t.hash = append(t.hash, 0)
-		t.group = append(t.group, 0)
-		t.touched = append(t.touched, 0)
-		t.keys.resize(len(t.live))
+		n := len(t.live) + 1
+		t.live, t.hash, t.group, t.touched = grown(t.live, n), grown(t.hash, n), grown(t.group, n), grown(t.touched, n)
+		t.keys.resize(n)
 	}
 	t.live[s], t.hash[s], t.group[s] = true, h, group
 	t.n++
@@ -166,7 +164,7 @@ func (t *Table) Delete(slots []uint32) {
 			t.gone = append(t.gone, goneRow{t.epoch, t.hash[s], t.group[s], slices.Clone(t.keys.get(s))})
 		}
 		if t.Decl.Key == RowKey {
-			t.idx.remove(t, s)
+			t.idx.remove(t.hash[s], s)
 		}
 		t.live[s], t.touched[s] = false, 0
 		t.keys.free(s)

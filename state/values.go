@@ -107,12 +107,7 @@ type fixed[T any] struct {
 	cast  func([]byte) []T
 }
 
-func (f *fixed[T]) Resize(n int) {
-	for len(f.v) < n {
-		var zero T
-		f.v = append(f.v, zero)
-	}
-}
+func (f *fixed[T]) Resize(n int)   { f.v = grown(f.v, n) }
 func (f *fixed[T]) Reset([]uint32) {}
 func (f *fixed[T]) Bytes() int64   { return int64(cap(f.v)*f.width + cap(f.null)) }
 
@@ -153,11 +148,7 @@ type bools struct {
 	v []bool
 }
 
-func (b *bools) Resize(n int) {
-	for len(b.v) < n {
-		b.v = append(b.v, false)
-	}
-}
+func (b *bools) Resize(n int)   { b.v = grown(b.v, n) }
 func (b *bools) Reset([]uint32) {}
 func (b *bools) Bytes() int64   { return int64(cap(b.v) + cap(b.null)) }
 
@@ -223,7 +214,7 @@ func (b *byteStrings) Save(slots []uint32) (arrow.Array, error) {
 	total := 0
 	for _, s := range slots {
 		if s != NoSlot {
-			total += int(b.h.len[s])
+			total += int(b.h.at[s].len)
 		}
 	}
 	offs := make([]int32, len(slots)+1)
@@ -250,11 +241,7 @@ type boxed struct {
 	bytes int64
 }
 
-func (b *boxed) Resize(n int) {
-	for len(b.v) < n {
-		b.v = append(b.v, nil)
-	}
-}
+func (b *boxed) Resize(n int) { b.v = grown(b.v, n) }
 func (b *boxed) Reset(slots []uint32) {
 	for _, s := range slots {
 		b.v[s] = nil
@@ -296,11 +283,7 @@ func (b *boxed) Load(slots []uint32, saved arrow.Array) error {
 // Int64s is a column of plain numbers: weights, counts.
 type Int64s struct{ V []int64 }
 
-func (c *Int64s) Resize(n int) {
-	for len(c.V) < n {
-		c.V = append(c.V, 0)
-	}
-}
+func (c *Int64s) Resize(n int) { c.V = grown(c.V, n) }
 func (c *Int64s) Reset(slots []uint32) {
 	for _, s := range slots {
 		c.V[s] = 0

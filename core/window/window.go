@@ -6,6 +6,7 @@ package window
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -134,6 +135,10 @@ func (c Cut) Windows(times []int64, valid func(i int) bool, rows []int32, starts
 			}
 			reverse(starts[from:])
 			reverse(ends[from:])
+			if i == 0 { // the others have as many, or one less
+				more := (len(rows) - from) * len(times)
+				rows, starts, ends = slices.Grow(rows, more), slices.Grow(starts, more), slices.Grow(ends, more)
+			}
 		}
 	}
 	return rows, starts, ends, nil
