@@ -55,7 +55,10 @@ def bare(brokers: str, topic: str, count: int) -> dict[str, float]:
     c.assign([TopicPartition(topic, p, 0) for p in parts])
     seen = 0
     while seen < count:
-        seen += len(c.consume(10_000, timeout=10))
+        got = len(c.consume(10_000, timeout=10))
+        if not got:
+            raise SystemExit(f"the topic holds {seen:,} messages, not {count:,}")
+        seen += got
     answer = {"wall": time.perf_counter() - start, "cpu": cpu() - before}
     c.close()
     return answer
@@ -70,7 +73,7 @@ def main(argv: list[str]) -> None:
     a = p.parse_args(argv)
     make = f"""SELECT 'sym' || (range % 50) AS symbol, round(100 + (range * 7919 % 1000) / 37.0, 4) AS price,
                       TIMESTAMP '2026-01-01' + to_milliseconds(range * 3) AS ts, range AS id,
-                      'venue-' || (range % 7) AS venue, repeat('x', 60) AS note FROM range({a.messages})"""
+                      'venue-' || (range % 7) AS venue, repeat('x', 95) AS note FROM range({a.messages})"""
     with broker() as brokers, tempfile.TemporaryDirectory() as folder:
         topic = f"bench-{os.getpid()}"
         session = rb.Session()
