@@ -14,8 +14,8 @@ import (
 
 // formats is format and printf: their pieces are parsed to one form.
 var formats = []*Scalar{
-	{Name: "format", Category: Text, Summary: "Put values into a text: {} and {:.2f}, {:d}, {:>5}, {0}.", Overloads: formatOverloads(parseBraces),
-		Examples: []Example{ex("format('{} and {}', 1, 'a')", "1 and a"), ex("format('{:.2f}', 3.14159)", "3.14")}},
+	{Name: "format", Category: Text, Summary: "Put values into a text: {} and {:.2f}, {:d}, {:>5}, {:,}, {0}.", Overloads: formatOverloads(parseBraces),
+		Examples: []Example{ex("format('{} and {}', 1, 'a')", "1 and a"), ex("format('{:.2f}', 3.14159)", "3.14"), ex("format('{:,}', 1234567)", "1,234,567")}},
 	{Name: "printf", Category: Text, Summary: "Put values into a text: %d, %s, %.2f.", Overloads: formatOverloads(parsePercents),
 		Examples: []Example{ex("printf('%d-%s', 1, 'a')", "1-a")}},
 }
@@ -26,6 +26,7 @@ type formatPiece struct {
 	arg  int // -1: literal text
 	spec string
 	verb byte
+	mark byte // between groups of three digits; 0: none
 }
 
 func formatOverloads(parse func(string) ([]formatPiece, error)) []Overload {
@@ -59,8 +60,36 @@ func formatOverloads(parse func(string) ([]formatPiece, error)) []Overload {
 	}}}
 }
 
-// append writes a value. A verb for numbers takes any number; anything else is written as its text.
+// append writes a value.
 func (p formatPiece) append(dst []byte, v types.Value, t types.Type) []byte {
+	if p.mark == 0 || !t.IsNumeric() {
+		return p.plain(dst, v, t)
+	}
+	return appendGrouped(dst, p.plain(nil, v, t), p.mark)
+}
+
+// appendGrouped puts a mark between groups of three digits before the point.
+func appendGrouped(dst, number []byte, mark byte) []byte {
+	from := 0
+	for from < len(number) && (number[from] < '0' || number[from] > '9') {
+		from++
+	}
+	to := from
+	for to < len(number) && number[to] >= '0' && number[to] <= '9' {
+		to++
+	}
+	dst = append(dst, number[:from]...)
+	for i := from; i < to; i++ {
+		if i > from && (to-i)%3 == 0 {
+			dst = append(dst, mark)
+		}
+		dst = append(dst, number[i])
+	}
+	return append(dst, number[to:]...)
+}
+
+// plain writes a value. A verb for numbers takes any number; anything else is written as its text.
+func (p formatPiece) plain(dst []byte, v types.Value, t types.Type) []byte {
 	switch {
 	case strings.IndexByte("feEgG", p.verb) >= 0 && p.verb != 0:
 		var f float64
@@ -147,7 +176,7 @@ func parsePercents(s string) ([]formatPiece, error) {
 		}
 		out = append(out, formatPiece{text: s[:at], arg: -1})
 		end := at + 1
-		for end < len(s) && strings.IndexByte("+- #0123456789.l", s[end]) >= 0 {
+		for end < len(s) && strings.IndexByte("+- #0123456789.l,", s[end]) >= 0 {
 			end++
 		}
 		if end == len(s) {
@@ -169,6 +198,9 @@ func parsePercents(s string) ([]formatPiece, error) {
 
 // setSpec takes flags, width and precision, and a verb at the end.
 func (p *formatPiece) setSpec(s string) error {
+	if s != "" && (s[0] == ',' || s[0] == '_') {
+		p.mark, s = s[0], s[1:]
+	}
 	if n := len(s); n > 0 && (s[n-1] < '0' || s[n-1] > '9') {
 		p.verb, s = s[n-1], s[:n-1]
 	}

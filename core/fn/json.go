@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,10 +15,11 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// jsons is functions over JSON text. A path is a key ('a'), an index, '$.a.b[0]', or '/a/b/0'.
+// jsons is functions over JSON text. A path is a key ('a'), an index, '$.a.b[0]', or '/a/b/0'; '$.a[*].b', '$.*' and '$..b' lead
+// to many values.
 var jsons = []*Scalar{
-	{Name: "json_extract", Category: JSONs, Summary: "The value at a path, as JSON; NULL if there is none.", Aliases: []string{"->", "json_extract_path"}, Overloads: pathOverloads(types.JSONType, false),
-		Examples: []Example{ex(`json_extract('{"a": {"b": 1}}', '$.a.b')`, "1"), ex(`'{"a": "x"}'::JSON -> 'a'`, `"x"`)}},
+	{Name: "json_extract", Category: JSONs, Summary: "The value at a path, as JSON; NULL if there is none. With [*], .* or ..key in a constant path, or a list of paths, a list.", Aliases: []string{"->", "json_extract_path"}, Overloads: pathOverloads(types.JSONType, false),
+		Examples: []Example{ex(`json_extract('{"a": {"b": 1}}', '$.a.b')`, "1"), ex(`'{"a": "x"}'::JSON -> 'a'`, `"x"`), ex(`json_extract('[{"x": 1}, {"x": 2}]', '$[*].x')`, "[1, 2]")}},
 	{Name: "json_extract_string", Category: JSONs, Summary: "The value at a path, as text.", Aliases: []string{"->>", "json_extract_path_text"}, Overloads: pathOverloads(str, true),
 		Examples: []Example{ex(`json_extract_string('{"a": "x"}', '$.a')`, "x"), ex(`'{"a": "x"}'::JSON ->> 'a'`, "x")}},
 	{Name: "json_exists", Category: JSONs, Summary: "Whether there is a value at a path.", Overloads: []Overload{fallible(Types{types.JSONType, str}, types.Bool, func(c *Call) (arrow.Array, error) {
@@ -52,12 +54,13 @@ var jsons = []*Scalar{
 			return out
 		})
 	})}, Examples: []Example{ex(`json_keys('{"a": 1, "b": 2}')`, "[a, b]")}},
-	{Name: "to_json", Category: JSONs, Purity: Stable, Nulls: NullIfAnyNull, Summary: "Any value as JSON.", Overloads: []Overload{{Args: Types{types.AnyType}, Returns: types.JSONType, Kernel: toJSON}},
+	{Name: "to_json", Category: JSONs, Purity: Stable, Nulls: NullIfAnyNull, Summary: "Any value as JSON.", Aliases: []string{"row_to_json", "array_to_json", "json_quote"}, Overloads: []Overload{{Args: Types{types.AnyType}, Returns: types.JSONType, Kernel: toJSON}},
 		Examples: []Example{ex(`to_json({'a': 1})`, `{"a":1}`), ex(`to_json('abc')`, `"abc"`)}},
 	{Name: "json_object", Category: JSONs, Purity: Stable, Nulls: NullAware, Summary: "A JSON object of pairs of key and value.", Overloads: []Overload{{Args: Types{types.AnyType}, Variadic: true, Returns: types.JSONType, Fallible: true, Kernel: jsonObject}},
 		Examples: []Example{ex(`json_object('a', 1)`, `{"a":1}`)}},
 	{Name: "json_array", Category: JSONs, Purity: Stable, Nulls: NullAware, Summary: "A JSON array of the arguments.", Overloads: []Overload{{Args: Types{types.AnyType}, Variadic: true, Returns: types.JSONType, Kernel: jsonArray}},
 		Examples: []Example{ex(`json_array(1, 'a')`, `[1,"a"]`)}},
+	jsonStructure,
 	{Name: "json", Category: JSONs, Summary: "JSON without spaces between its parts.", Overloads: []Overload{fallible(Types{types.JSONType}, types.JSONType, func(c *Call) (arrow.Array, error) {
 		s := textCol(c, 0)
 		return texts(c, func(dst []byte, i int) []byte {
@@ -91,7 +94,7 @@ func pathOverloads(ret types.Type, text bool) []Overload {
 			return append(dst, b.Bytes()...), true
 		})
 	}
-	return []Overload{fallible(Types{types.JSONType, str}, ret, k), fallible(Types{types.JSONType, types.Int64}, ret, k)}
+	return manyPaths([]Overload{fallible(Types{types.JSONType, str}, ret, k), fallible(Types{types.JSONType, types.Int64}, ret, k)}, ret, text)
 }
 
 // pathFinder gives the raw JSON at the path in argument 1.
@@ -110,6 +113,9 @@ func pathFinder(c *Call) func(i int) ([]byte, bool) {
 			last, known = string(path), true
 			steps, err = parsePath(last)
 		}
+		if err == nil && slices.ContainsFunc(steps, pathStep.many) {
+			err = errs.New(errs.Data, "evaluate", "the path '%s' leads to many values", last).WithHint("write such a path as a constant of json_extract")
+		}
 		if err != nil {
 			c.Fail(i, err)
 			return nil, false
@@ -126,7 +132,12 @@ type pathStep struct {
 	key     string
 	index   int
 	isIndex bool
+	any     bool // all members of an object, or with isIndex all elements of an array
+	deep    bool // here and in everything below
 }
+
+// many reports whether the step may lead to more than one value.
+func (s pathStep) many() bool { return s.any || s.deep }
 
 func parsePath(p string) ([]pathStep, error) {
 	switch {
@@ -146,23 +157,31 @@ func parsePath(p string) ([]pathStep, error) {
 	bad := errs.New(errs.Data, "evaluate", "'%s' is no JSON path", p).WithHint("a path is written '$.key[0].\"other key\"'")
 	var out []pathStep
 	for s := p[1:]; s != ""; {
+		deep := strings.HasPrefix(s, "..")
+		if deep {
+			s = s[1:]
+		}
 		switch {
 		case strings.HasPrefix(s, `."`):
 			end := strings.IndexByte(s[2:], '"')
 			if end < 0 {
 				return nil, bad
 			}
-			out = append(out, pathStep{key: s[2 : 2+end]})
+			out = append(out, pathStep{key: s[2 : 2+end], deep: deep})
 			s = s[3+end:]
 		case s[0] == '.':
 			end := strings.IndexAny(s[1:], ".[")
 			if end < 0 {
 				end = len(s) - 1
 			}
-			if end == 0 || s[1:1+end] == "*" {
+			if end == 0 {
 				return nil, bad
 			}
-			out = append(out, pathStep{key: s[1 : 1+end]})
+			step := pathStep{key: s[1 : 1+end], deep: deep}
+			if step.key == "*" {
+				step = pathStep{any: true, deep: deep}
+			}
+			out = append(out, step)
 			s = s[1+end:]
 		case s[0] == '[':
 			end := strings.IndexByte(s, ']')
@@ -170,6 +189,11 @@ func parsePath(p string) ([]pathStep, error) {
 				return nil, bad
 			}
 			text := s[1:end]
+			if text == "*" {
+				out = append(out, pathStep{any: true, isIndex: true})
+				s = s[end+1:]
+				continue
+			}
 			if strings.HasPrefix(text, "#-") {
 				text = text[1:]
 			}

@@ -58,6 +58,14 @@ var mathematics = libm(
 	doubleFn("sinh", "The hyperbolic sine.", kernels.Sinh, ex("sinh(1)", "1.1752011936438014")),
 	doubleFn("cosh", "The hyperbolic cosine.", kernels.Cosh, ex("cosh(1)", "1.5430806348152437")),
 	doubleFn("tanh", "The hyperbolic tangent.", kernels.Tanh, ex("tanh(1)", "0.7615941559557649")),
+	doubleFn("gamma", "Γ(x), which for whole numbers is (x-1)!.", kernels.Gamma, ex("gamma(5)", "24.0")),
+	doubleFn("lgamma", "The natural logarithm of |Γ(x)|.", kernels.LogGamma, ex("lgamma(5)", "3.1780538303479458")),
+	&Scalar{Name: "nextafter", Category: Math, Summary: "The next float after x in the direction of y.", Overloads: []Overload{
+		strict(Types{types.Float32, types.Float32}, types.Float32, func(c *Call) (arrow.Array, error) {
+			x, y := col[float32](c, 0), col[float32](c, 1)
+			return fixed(c, func(i int) float32 { return math.Nextafter32(x.at(i), y.at(i)) })
+		}),
+		strict(Types{types.Float64, types.Float64}, types.Float64, float2(math.Nextafter))}, Examples: []Example{ex("nextafter(1.0::DOUBLE, 2.0)", "1.0000000000000002")}},
 	doubleFn("degrees", "Radians to degrees.", func(x float64) float64 { return x * (180 / math.Pi) }, ex("degrees(pi())", "180.0")),
 	doubleFn("radians", "Degrees to radians.", func(x float64) float64 { return x * (math.Pi / 180) }, ex("radians(180)", "3.141592653589793")),
 	&Scalar{Name: "pi", Category: Math, Summary: "The number π.", Overloads: []Overload{strict(nil, types.Float64, func(c *Call) (arrow.Array, error) {
@@ -118,7 +126,7 @@ var mathematics = libm(
 func libm(list ...*Scalar) []*Scalar {
 	for _, f := range list {
 		switch f.Name {
-		case "exp", "ln", "log", "log2", "cbrt", "sin", "cos", "tan", "cot", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh":
+		case "exp", "ln", "log", "log2", "cbrt", "sin", "cos", "tan", "cot", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "gamma", "lgamma":
 			f.Differs = bitNote
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // All lists every scalar function once, topic by topic.
-var All = slices.Concat(arithmetic, comparisons, bitwise, mathematics, textFunctions, formats, patterns, encodings,
+var All = slices.Concat(arithmetic, comparisons, bitwise, mathematics, textFunctions, textForms, formats, patterns, encodings,
 	dates, dateParts, nested, quantified, listAggregates, moreNested, jsons, utilities)
 
 var byName = index(All)
