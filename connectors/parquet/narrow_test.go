@@ -1,0 +1,99 @@
+package parquet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	pq "github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+
+	ct "github.com/riverbed/riverbed/connectors/connectortest"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
+)
+
+// Two stages drop random rows; every column must come as from a whole read of which these rows are taken.
+func TestNarrowing(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		distinct  int
+		nullEvery int
+		required  bool
+		opts      []pq.WriterProperty
+	}{
+		{"dictionary", 300, 5, false, []pq.WriterProperty{pq.WithDataPageSize(2048)}},
+		{"few nulls", 300, 3000, false, []pq.WriterProperty{pq.WithDataPageSize(512)}},
+		{"plain", 1 << 20, 4, false, []pq.WriterProperty{pq.WithDictionaryDefault(false), pq.WithDataPageSize(2048)}},
+		{"dictionary falls back to plain", 1 << 20, 0, false, []pq.WriterProperty{pq.WithDictionaryPageSizeLimit(4096), pq.WithDataPageSize(2048)}},
+		{"required", 50, 0, true, []pq.WriterProperty{pq.WithDataPageSize(1024), pq.WithCompression(compress.Codecs.Snappy)}},
+		{"long runs", 1, 9, false, nil},
+		{"pages of version 2", 300, 5, false, []pq.WriterProperty{pq.WithDataPageVersion(pq.DataPageV2), pq.WithDataPageSize(2048), pq.WithMaxRowGroupLength(700)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const rows = 2500
+			b := randomBatch(rows, c.distinct, c.nullEvery, c.required)
+			path := filepath.Join(t.TempDir(), "x.parquet")
+			write(t, path, b, c.opts...)
+			rel := ct.OpenRelation(t, Source, map[string]string{"path": path})
+			all := make([]int, len(allTypes))
+			for i := range all {
+				all[i] = i
+			}
+			whole := ct.Scan(t, rel, flow.ScanRequest{Columns: all, BatchRows: 400})
+			for k, keep := range []float64{0, 0.001, 0.3, 0.97, 1} {
+				for seed := k % 3; seed < len(all); seed += 3 {
+					r := rand.New(rand.NewPCG(uint64(seed), 3))
+					first, second := seed, r.IntN(len(all))
+					var kept []int // rows of the file after the first stage
+					var want []string
+					base := 0
+					stage := func(rows int) ([]int32, bool) {
+						sel := []int32{}
+						for i := range rows {
+							if r.Float64() < keep {
+								sel = append(sel, int32(i))
+							}
+						}
+						return sel, len(sel) == rows
+					}
+					narrow := &flow.Narrowing{Take: kernels.Take, Stages: []flow.Stage{
+						{Columns: []int{first}, Select: func(_ int, _ []arrow.Array, n int) ([]int32, bool, error) {
+							sel, same := stage(n)
+							kept = kept[:0]
+							for _, i := range sel {
+								kept = append(kept, base+int(i))
+							}
+							base += n
+							return sel, same, nil
+						}},
+						{Columns: []int{second, first}, Select: func(_ int, in []arrow.Array, n int) ([]int32, bool, error) {
+							if n != len(kept) || in[0].Len() != n || in[1].Len() != n {
+								return nil, false, fmt.Errorf("%d rows, arrays of %d and %d, want %d", n, in[0].Len(), in[1].Len(), len(kept))
+							}
+							sel, same := stage(n)
+							for _, i := range sel {
+								want = append(want, whole[kept[i]])
+							}
+							return sel, same, nil
+						}},
+					}}
+					got := ct.Scan(t, rel, flow.ScanRequest{Columns: all, BatchRows: 400, Narrow: narrow, Workers: 1})
+					if base != rows {
+						t.Fatalf("the filter saw %d rows", base)
+					}
+					if len(got) != len(want) {
+						t.Fatalf("keep %g of %s, %s: %d rows, want %d", keep, allTypes[first].name, allTypes[second].name, len(got), len(want))
+					}
+					for i := range got {
+						if got[i] != want[i] {
+							t.Fatalf("keep %g of %s, %s: row %d\ngot  %s\nwant %s", keep, allTypes[first].name, allTypes[second].name, i, got[i], want[i])
+						}
+					}
+				}
+			}
+		})
+	}
+}
