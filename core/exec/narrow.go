@@ -194,18 +194,18 @@ func (s *scan) narrow(m *membership) {
 type memberTest struct {
 	find  func(keys []arrow.Array, n int, found []bool)
 	found []bool
+	kept  []int32
 	idle  int
 }
 
 const idleBatches = 32
 
-func (t *memberTest) rows(keys []arrow.Array, n int) (rows []int32, all bool) {
+func (t *memberTest) rows(keys []arrow.Array, n int) ([]int32, bool) {
 	if cap(t.found) < n {
-		t.found = make([]bool, n)
+		t.found, t.kept = make([]bool, n), make([]int32, n)
 	}
-	found := t.found[:n]
+	found, rows := t.found[:n], t.kept[:n]
 	t.find(keys, n, found)
-	rows = make([]int32, n)
 	k := 0
 	for i, f := range found {
 		rows[k] = int32(i)
