@@ -24,6 +24,11 @@ var countAggregates = []*Aggregate{
 		Examples:  []Example{{SQL: "x > 1", Rows: "1, 2, 3", Want: "2"}},
 	},
 	{
+		Name: "regr_count", Category: Aggregated, Algebra: Linear, Summary: "How many pairs (y, x) have no NULL.",
+		Overloads: []AggOverload{{Args: []types.Type{types.Float64, types.Float64}, Returns: types.Uint32, New: func(AggConfig) Accumulator { return &pairCount{} }}},
+		Examples:  []Example{{SQL: "x, x", Rows: "1, 2, NULL", Want: "2"}},
+	},
+	{
 		Name: "approx_count_distinct", Category: Aggregated, Algebra: Ordered,
 		Summary: "About how many different values there are, within a few percent; small numbers are exact.",
 		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, Returns: types.Int64, New: newSketch,

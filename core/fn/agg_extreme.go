@@ -10,26 +10,26 @@ import (
 
 var extremeAggregates = []*Aggregate{
 	{
-		Name: "min", Category: Aggregated, Algebra: Ordered, Summary: "The least value.",
-		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, Resolve: returnsArg, New: newExtreme(false), NewRetract: newBag(first)}},
-		Examples:  []Example{{SQL: "x", Rows: "2, 1, NULL", Want: "1"}},
+		Name: "min", Category: Aggregated, Algebra: Ordered, Summary: "The least value; min(x, n) is a list of the n least.",
+		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, Resolve: returnsArg, New: newExtreme(false), NewRetract: newBag(first)}, fewOverload(first, types.AnyType)},
+		Examples:  []Example{{SQL: "x", Rows: "2, 1, NULL", Want: "1"}, {SQL: "x, 2", Rows: "3, 1, 2", Want: "[1, 2]"}},
 	},
 	{
-		Name: "max", Category: Aggregated, Algebra: Ordered, Summary: "The greatest value. NaN is above all numbers.",
-		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, Resolve: returnsArg, New: newExtreme(true), NewRetract: newBag(last)}},
+		Name: "max", Category: Aggregated, Algebra: Ordered, Summary: "The greatest value, NaN being above all numbers; max(x, n) is a list of the n greatest.",
+		Overloads: []AggOverload{{Args: []types.Type{types.AnyType}, Resolve: returnsArg, New: newExtreme(true), NewRetract: newBag(last)}, fewOverload(last, types.AnyType)},
 		Examples:  []Example{{SQL: "x", Rows: "2, 1, NULL", Want: "2"}},
 	},
 	{
 		Name: "arg_min", Aliases: []string{"argmin", "min_by"}, Category: Aggregated, Algebra: Ordered,
 		Summary:   "The first argument in the row where the second is least; where that is equal, the least first argument. Rows with a NULL do not count.",
-		Overloads: []AggOverload{{Args: []types.Type{types.AnyType, types.AnyType}, Resolve: returnsArg, New: newBest(argFirst), NewRetract: newBag(argFirst)}},
+		Overloads: []AggOverload{{Args: []types.Type{types.AnyType, types.AnyType}, Resolve: returnsArg, New: newBest(argFirst), NewRetract: newBag(argFirst)}, fewOverload(argFirst, types.AnyType, types.AnyType)},
 		Examples:  []Example{{SQL: "x, -x", Rows: "1, 2, 3", Want: "3"}},
 		Differs:   "Among equal second arguments the result is the least first argument, not the first seen.",
 	},
 	{
 		Name: "arg_max", Aliases: []string{"argmax", "max_by"}, Category: Aggregated, Algebra: Ordered,
 		Summary:   "The first argument in the row where the second is greatest; where that is equal, the least first argument. Rows with a NULL do not count.",
-		Overloads: []AggOverload{{Args: []types.Type{types.AnyType, types.AnyType}, Resolve: returnsArg, New: newBest(argLast), NewRetract: newBag(argLast)}},
+		Overloads: []AggOverload{{Args: []types.Type{types.AnyType, types.AnyType}, Resolve: returnsArg, New: newBest(argLast), NewRetract: newBag(argLast)}, fewOverload(argLast, types.AnyType, types.AnyType)},
 		Examples:  []Example{{SQL: "x, -x", Rows: "1, 2, 3", Want: "1"}},
 		Differs:   "Among equal second arguments the result is the least first argument, not the first seen.",
 	},

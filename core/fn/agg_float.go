@@ -125,10 +125,14 @@ func (m *momentAcc) Load(groups []uint32, saved arrow.Array) error {
 	return nil
 }
 
-// spanSumAcc is SUM of INTERVAL: months, days and the rest add up apart.
-type spanSumAcc struct{ months, days, nanos []wideInt }
+// spanSumAcc is SUM of INTERVAL, whose months, days and rest add up apart, and AVG.
+type spanSumAcc struct {
+	months, days, nanos []wideInt
+	mean                bool
+}
 
-func newSpanSum(AggConfig) Accumulator { return &spanSumAcc{} }
+func newSpanSum(AggConfig) Accumulator  { return &spanSumAcc{} }
+func newSpanMean(AggConfig) Accumulator { return &spanSumAcc{mean: true} }
 
 func (s *spanSumAcc) parts() [3][]wideInt { return [3][]wideInt{s.months, s.days, s.nanos} }
 
@@ -168,12 +172,34 @@ func (s *spanSumAcc) Result(groups []uint32) (arrow.Array, error) {
 			continue
 		}
 		m, d, n := s.months[g].big(), s.days[g].big(), s.nanos[g].big()
+		if rows := s.months[g].rows; s.mean && rows < 0 {
+			valid.null(i)
+			continue
+		} else if s.mean {
+			divideSpan(m, d, n, rows)
+		}
 		if !fits32(m) || !fits32(d) || !n.IsInt64() {
 			return nil, errs.New(errs.Data, "sum", "the sum of the intervals does not fit INTERVAL")
 		}
 		out[i] = arrow.MonthDayNanoInterval{Months: int32(m.Int64()), Days: int32(d.Int64()), Nanoseconds: n.Int64()}
 	}
 	return kernels.NewFixed(types.Span.Arrow(), out, valid.bits), nil
+}
+
+// divideSpan divides in place. What is left of the months counts as thirty days each, what is left of the days as 24 hours;
+// the microseconds are rounded half away from zero.
+func divideSpan(months, days, nanos *big.Int, rows int64) {
+	n, rest := big.NewInt(rows), new(big.Int)
+	carry := func(v, into *big.Int, unit int64) {
+		v.QuoRem(v, n, rest)
+		into.Add(into, rest.Mul(rest, big.NewInt(unit)))
+	}
+	carry(months, days, 30)
+	carry(days, nanos, types.DayMicros*1000)
+	micros := nanos.Quo(nanos, big.NewInt(1000))
+	half := big.NewInt(int64(micros.Sign()) * rows)
+	micros.Quo(micros.Add(micros.Lsh(micros, 1), half), n.Lsh(n, 1))
+	nanos.Mul(micros, big.NewInt(1000))
 }
 
 func fits32(v *big.Int) bool { return v.IsInt64() && int64(int32(v.Int64())) == v.Int64() }

@@ -43,6 +43,7 @@ var sumAggregates = []*Aggregate{
 			AggOverload{Args: []types.Type{types.Date32}, Resolve: meanTime, New: newMean},
 			AggOverload{Args: []types.Type{types.TsS}, Resolve: meanTime, New: newMean},
 			AggOverload{Args: []types.Type{types.TsMS}, Resolve: meanTime, New: newMean},
+			AggOverload{Args: []types.Type{types.Span}, Returns: types.Span, New: newSpanMean},
 		),
 		Examples: []Example{{SQL: "x", Rows: "1, 2, NULL", Want: "1.5"}},
 		Differs:  "Rounded once, whatever the order of the rows.",

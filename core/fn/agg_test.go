@@ -46,10 +46,15 @@ func variants(f *Aggregate, o *AggOverload) [][]types.Type {
 // constants of the arguments that must be.
 func constants(name string, args []types.Type) []types.Value {
 	out := make([]types.Value, len(args))
+	if len(args) == 3 {
+		out[2] = int64(2) // arg_min(x, y, n)
+	}
 	if len(args) == 2 {
 		switch {
 		case name == "string_agg":
 			out[1] = "; "
+		case name == "min" || name == "max":
+			out[1] = int64(2)
 		case strings.HasPrefix(name, "quantile") && args[1].Kind == types.List:
 			out[1] = []types.Value{0.25, -0.9, 1.0}
 		case strings.HasPrefix(name, "quantile"):
