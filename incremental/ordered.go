@@ -62,3 +62,30 @@ func (o *ordered) each(visit func(slot uint32) bool) {
 		}
 	}
 }
+
+// last is the last slot of a list that has one.
+func (o *ordered) last() uint32 {
+	c := o.chunks[len(o.chunks)-1]
+	return c[len(c)-1]
+}
+
+// cut keeps the slots up to the first that is not to be kept and appends the rest to gone.
+func (o *ordered) cut(gone []uint32, keep func(slot uint32) bool) []uint32 {
+	for i, c := range o.chunks {
+		for j, s := range c {
+			if keep(s) {
+				continue
+			}
+			gone = append(gone, c[j:]...)
+			for _, rest := range o.chunks[i+1:] {
+				gone = append(gone, rest...)
+			}
+			if o.chunks[i] = c[:j]; j == 0 {
+				i--
+			}
+			o.chunks = o.chunks[:i+1]
+			return gone
+		}
+	}
+	return gone
+}

@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -28,6 +29,7 @@ type topN struct {
 	rank          string
 	numbered      bool
 	appendOnly    bool
+	trims         bool // rows beyond the last place can never be shown, and are not kept
 
 	part     *expr.Program
 	order    *expr.Program
@@ -48,12 +50,14 @@ type topN struct {
 
 	parts   *state.Table // derived: partition key → slot
 	lists   []ordered    // by partition slot
+	full    []bool       // by partition slot, where rows are trimmed: all places are taken
 	closing *closing
 	timers  *timers
 	closes  []int64 // by partition slot
 
 	step     uint64
 	stamped  []uint64 // by partition slot
+	at       []int32  // by row slot: scratch, -1
 	touched  []uint32 // partitions, in order
 	before   []place  // what touched partitions showed
 	changed  []uint32 // rows whose weight changed
@@ -138,6 +142,7 @@ func (t *topN) init(decl state.Decl, input plan.Node, part []expr.Expr, keys []p
 	t.peerEnc = rowkey.NewEncoder(exprTypes(order[:t.nOrder]), orderKeys[:t.nOrder])
 	t.cols, t.nPart = len(cols), len(part)
 	t.appendOnly = !plan.Updating(input, emit)
+	t.trims = t.appendOnly && t.rank == "row_number" && t.limit != never
 	t.vals, t.weight, t.timers = valueColumns(ts), &state.Int64s{}, newTimers()
 	decl.Values = valueNames(cols, "_weight")
 	var stored []state.Column
@@ -171,13 +176,22 @@ func (t *topN) prepare(env *fn.Env, cols []arrow.Array, n int) (Batch, error) {
 
 func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
 	t.partSlot = resize(t.partSlot, in.N)
-	t.slots = resize(t.slots, in.N)
 	t.partitions(&in, t.partSlot)
+	if rows := t.promising(&in); len(rows) < in.N {
+		for i, r := range rows { // rows rise, so that this runs ahead of itself
+			t.partSlot[i] = t.partSlot[r]
+		}
+		in, t.partSlot = in.take(rows), t.partSlot[:len(rows)]
+	}
+	if in.N == 0 {
+		return nil
+	}
+	t.slots = resize(t.slots, in.N)
 	for _, p := range t.partSlot {
 		t.touch(p)
 	}
 	k := t.rowEnc.encode(in.Cols[:t.cols], in.N, nil)
-	k.Group = t.partEnc.grp
+	k.Group = groupsOf(in.Hash, t.partEnc.grp)
 	fresh := t.rows.Upsert(k, t.slots)
 	putFresh(t.vals, in.Cols, fresh, t.slots)
 	t.index(&in, fresh, t.slots, t.partSlot)
@@ -188,13 +202,30 @@ func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
 	return nil
 }
 
+// promising lists the rows that may be shown: where all places are taken, a row behind the last is forgotten at once.
+func (t *topN) promising(in *Batch) []int32 {
+	rows := make([]int32, 0, in.N)
+	var keys rowkey.Rows
+	if t.trims && slices.ContainsFunc(t.partSlot, func(p uint32) bool { return t.full[p] }) {
+		keys = t.orderEnc.Encode(in.Cols[t.cols+t.nPart:], in.N)
+	}
+	for i, p := range t.partSlot {
+		if t.full[p] && bytes.Compare(t.keyOf.Get(t.lists[p].last()), keys.Row(i)) < 0 {
+			continue
+		}
+		rows = append(rows, int32(i))
+	}
+	return rows
+}
+
 // partitions finds or makes the partition of each row.
 func (t *topN) partitions(in *Batch, slots []uint32) {
 	fresh := t.parts.Upsert(t.partEnc.encode(in.Cols[t.cols:t.cols+t.nPart], in.N, in.Hash), slots)
 	n := t.parts.Slots()
-	t.lists, t.closes, t.stamped = grown(t.lists, n, ordered{}), grown(t.closes, n, never), grown(t.stamped, n, 0)
+	t.lists, t.full = grown(t.lists, n, ordered{}), grown(t.full, n, false)
+	t.closes, t.stamped = grown(t.closes, n, never), grown(t.stamped, n, 0)
 	for _, i := range fresh {
-		t.lists[slots[i]], t.closes[slots[i]] = ordered{}, never
+		t.lists[slots[i]], t.full[slots[i]], t.closes[slots[i]] = ordered{}, false, never
 	}
 	if t.closing == nil || len(fresh) == 0 {
 		return
@@ -254,7 +285,8 @@ func (t *topN) touch(part uint32) {
 	}
 }
 
-// first appends the places that a partition shows now.
+// first appends the places that a partition shows now. They have numbers where those are asked for: otherwise a row that
+// moves up shows no change.
 func (t *topN) first(part uint32, out []place) []place {
 	var row, rank, dense int64 // numbers of the last row visited
 	var peer []byte
@@ -268,10 +300,12 @@ func (t *topN) first(part uint32, out []place) []place {
 				if row++; row <= t.offset {
 					continue
 				}
-				if n := len(out); !t.numbered && n > 0 && out[n-1].slot == s {
+				if n := len(out); t.numbered {
+					out = append(out, place{s, row, 1})
+				} else if n > 0 && out[n-1].slot == s {
 					out[n-1].weight++
 				} else {
-					out = append(out, place{s, row, 1})
+					out = append(out, place{s, 0, 1})
 				}
 			}
 			return row < addTime(t.limit, t.offset)
@@ -287,6 +321,9 @@ func (t *topN) first(part uint32, out []place) []place {
 		}
 		if number > t.limit {
 			return false
+		}
+		if !t.numbered {
+			number = 0
 		}
 		out = append(out, place{s, number, w})
 		return true
@@ -328,35 +365,38 @@ func (t *topN) emitChanges(ctx *Ctx) error {
 	for _, p := range t.touched {
 		after = t.first(p, after)
 	}
-	minus, plus := difference(t.before, after)
+	minus, plus := t.difference(t.before, after)
 	if err := t.emit(ctx, minus, -1); err != nil {
 		return err
 	}
 	return t.emit(ctx, plus, 1)
 }
 
-// difference drops what stands in both lists.
-func difference(before, after []place) (minus, plus []place) {
-	type id struct {
-		slot   uint32
-		number int64
-	}
-	had := make(map[id]int64, len(before))
-	for _, p := range before {
-		had[id{p.slot, p.number}] += p.weight
+// difference drops what stands in both lists, and takes before apart for it. The places of a row stand together in both, with
+// rising numbers.
+func (t *topN) difference(before, after []place) (minus, plus []place) {
+	t.at = grown(t.at, t.rows.Slots(), -1)
+	for i, p := range before {
+		if t.at[p.slot] < 0 {
+			t.at[p.slot] = int32(i)
+		}
 	}
 	for _, p := range after {
-		k := id{p.slot, p.number}
-		both := min(had[k], p.weight)
-		had[k] -= both
-		if p.weight -= both; p.weight > 0 {
+		if i := int64(t.at[p.slot]); i >= 0 {
+			i += p.number - before[i].number
+			if i >= 0 && i < int64(len(before)) && before[i].slot == p.slot && before[i].number == p.number {
+				both := min(before[i].weight, p.weight)
+				before[i].weight -= both
+				p.weight -= both
+			}
+		}
+		if p.weight > 0 {
 			plus = append(plus, p)
 		}
 	}
 	for _, p := range before {
-		k := id{p.slot, p.number}
-		if p.weight = min(p.weight, had[k]); p.weight > 0 {
-			had[k] -= p.weight
+		t.at[p.slot] = -1
+		if p.weight > 0 {
 			minus = append(minus, p)
 		}
 	}
@@ -403,10 +443,8 @@ func (t *topN) endStep() (negative int64) {
 			t.remove(s)
 		}
 	}
-	if t.appendOnly && t.rank == "row_number" && t.limit != never {
-		for _, p := range t.touched {
-			t.trim(p)
-		}
+	if t.trims {
+		t.trim(t.touched)
 	}
 	t.forgetEmpty(t.touched)
 	t.changed, t.touched, t.before = t.changed[:0], t.touched[:0], t.before[:0]
@@ -414,28 +452,34 @@ func (t *topN) endStep() (negative int64) {
 	return negative
 }
 
-// trim drops what lies beyond the last row that the partition can show.
-func (t *topN) trim(part uint32) {
-	var row int64
+// trim drops what lies beyond the last row that the partitions can show.
+func (t *topN) trim(parts []uint32) {
 	var gone []uint32
-	t.lists[part].each(func(s uint32) bool {
-		if row >= addTime(t.limit, t.offset) {
-			gone = append(gone, s)
-		}
-		row = addTime(row, t.weight.V[s])
-		return true
-	})
-	for _, s := range gone {
-		t.remove(s)
+	places := addTime(t.limit, t.offset)
+	for _, p := range parts {
+		var row int64
+		gone = t.lists[p].cut(gone, func(s uint32) bool {
+			if row >= places {
+				return false
+			}
+			row = addTime(row, t.weight.V[s])
+			return true
+		})
+		t.full[p] = row >= places
 	}
+	t.forget(gone)
+}
+
+// forget drops rows that no list has any more.
+func (t *topN) forget(gone []uint32) {
+	t.rows.Delete(gone)
+	t.keyOf.Reset(gone)
+	t.peerOf.Reset(gone)
 }
 
 func (t *topN) remove(s uint32) {
 	t.lists[t.partOf[s]].remove(s, t.precedes(s))
-	one := []uint32{s}
-	t.rows.Delete(one)
-	t.keyOf.Reset(one)
-	t.peerOf.Reset(one)
+	t.forget([]uint32{s})
 }
 
 func (t *topN) forgetEmpty(parts []uint32) {
@@ -455,9 +499,7 @@ func (t *topN) drop(parts []uint32) {
 		t.lists[p].each(func(s uint32) bool { gone = append(gone, s); return true })
 		t.lists[p], t.closes[p] = ordered{}, never
 	}
-	t.rows.Delete(gone)
-	t.keyOf.Reset(gone)
-	t.peerOf.Reset(gone)
+	t.forget(gone)
 	t.parts.Delete(parts)
 }
 
