@@ -1,0 +1,271 @@
+package riverbed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+func TestCopy(t *testing.T) {
+	d := openDB(t)
+	dir := t.TempDir()
+	d.run("CREATE TABLE t (a INTEGER, b VARCHAR); INSERT INTO t VALUES (1, 'x'), (2, NULL)")
+	for _, ending := range []string{"parquet", "csv", "json"} {
+		path := filepath.Join(dir, "t."+ending)
+		d.is(fmt.Sprintf("COPY t TO '%s'", path), "2")
+		d.is(fmt.Sprintf("COPY (SELECT a FROM t) TO '%s/only' (FORMAT %s)", dir, ending), "2")
+		d.run("CREATE OR REPLACE TABLE back (a INTEGER, b VARCHAR)")
+		d.is(fmt.Sprintf("COPY back FROM '%s'", path), "2")
+		d.is("SELECT * FROM back ORDER BY a", "1|x", "2|NULL")
+		d.is(fmt.Sprintf("SELECT count(*) FROM '%s'", path), "2")
+		os.RemoveAll(filepath.Join(dir, "only"))
+	}
+	d.fails(fmt.Sprintf("COPY t TO '%s/t.xyz'", dir), errs.Schema, "t.xyz", "FORMAT")
+	d.fails(fmt.Sprintf("COPY t TO '%s/t.csv' (FORMAT yaml)", dir), errs.Usage, "yaml", "known connectors")
+	d.fails(fmt.Sprintf("COPY t TO '%s/t.csv' (DELIMTER ';')", dir), errs.Usage, "delimter", "did you mean")
+	d.fails(fmt.Sprintf("COPY nowhere FROM '%s/t.csv'", dir), errs.Schema, "nowhere")
+	d.fails(fmt.Sprintf("COPY t TO '%s/t.csv/t.csv'", dir), errs.Source, "t.csv")
+}
+
+func TestSinks(t *testing.T) {
+	d := openDB(t)
+	dir := t.TempDir()
+	d.run(fmt.Sprintf("CREATE SINK out WITH (connector = 'json', path = '%s/out')", dir))
+	d.run(fmt.Sprintf("CREATE SINK typed (a BIGINT) WITH (connector = 'json', path = '%s/typed')", dir))
+	d.is("INSERT INTO out SELECT i AS a FROM range(3) r(i)", "3") // bounded: at once
+	d.is(fmt.Sprintf("SELECT sum(a) FROM read_json('%s/out')", dir), "3")
+	d.fails("INSERT INTO typed SELECT 'x'", errs.Schema, "cast it")
+	d.fails("INSERT INTO typed SELECT 1, 2", errs.Schema, "1 columns")
+	d.fails("INSERT INTO out VALUES (1); SELECT * FROM out", errs.Schema, "written, not read")
+	d.fails("CREATE SINK x WITH (connector = 'jsn')", errs.Usage, `did you mean "json"?`)
+	d.fails("CREATE SINK x WITH (path = 'y')", errs.Usage, "no connector")
+	d.fails("CREATE SINK x WITH (connector = 'json')", errs.Usage, "path")
+
+	d.run("CREATE STREAM s (v BIGINT) WITH (connector = 'memory')")
+	q := d.query("INSERT INTO typed SELECT v FROM s")
+	if !q.Pipeline() {
+		t.Fatal("a live INSERT is a pipeline")
+	}
+	d.fails("INSERT INTO typed SELECT v FROM s; SELECT 1", errs.Usage, "pipeline")
+	p, err := q.AsPipeline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := p.Start(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.push("s", "", row{1}, row{2})
+	// What was written becomes visible although no further row comes.
+	until(t, "the rows are visible", func() bool {
+		files, _ := filepath.Glob(dir + "/typed/*.json*")
+		return len(files) > 0
+	})
+	d.push("s", "", row{3})
+	if err := h.Stop(true); err != nil {
+		t.Fatal(err)
+	}
+	d.is(fmt.Sprintf("SELECT count(*), sum(a) FROM read_json('%s/typed')", dir), "3|6")
+	_, err = d.query("SELECT v FROM s").Sink(SinkSpec{ConnectorSpec: ConnectorSpec{Connector: "json"}, ExactlyOnce: true})
+	failsWith(t, "exactly once", err, errs.ExactlyOnce, "checkpoints")
+}
+
+func TestSinkThatFails(t *testing.T) {
+	d := openDB(t)
+	d.run("CREATE STREAM s (v BIGINT) WITH (connector = 'memory')")
+	for what, fault := range map[string]func() error{
+		"an error": func() error { return errs.New(errs.Source, "write", "the disk is full") },
+		"a panic":  func() error { panic("the disk is full") },
+	} {
+		p, err := d.query("SELECT v FROM s EMIT IMMEDIATE").Sink(SinkSpec{Func: func(context.Context, flow.Delta) error { return fault() }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := p.Start(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.push("s", "", row{1}) // and nothing more
+		err = h.Wait(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "the disk is full") || h.Metrics().State != "failed" {
+			t.Errorf("%s: %v, %s", what, err, h.Metrics().State)
+		}
+	}
+}
+
+// morsels is a relation of n batches that counts how many were read.
+type morsels struct {
+	n    int64
+	read atomic.Int64
+	fail error // at the end
+}
+
+func (m *morsels) Fields() []types.Field { return []types.Field{{Name: "a", Type: types.Int64}} }
+func (m *morsels) Stats() flow.Stats     { return flow.Stats{Rows: -1} }
+func (m *morsels) Close() error          { return nil }
+func (m *morsels) Scan(context.Context, flow.ScanRequest) (flow.Scan, error) {
+	return m, nil
+}
+
+func (m *morsels) Next(context.Context, int) (*flow.Morsel, error) {
+	i := m.read.Add(1)
+	if i > m.n {
+		if m.fail != nil {
+			return nil, m.fail
+		}
+		return nil, nil
+	}
+	return &flow.Morsel{Seq: i, Batch: batchOf(m.Fields(), row{i}, row{-i})}, nil
+}
+
+func TestResultsAreStreamed(t *testing.T) {
+	d := openDB(t)
+	big := &morsels{n: 1 << 20}
+	if err := d.Register("big", big); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(d.rows("SELECT * FROM big LIMIT 10")); n != 10 {
+		t.Errorf("%d rows", n)
+	}
+	res, err := d.query("SELECT a + 1 FROM big").Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !res.Next() {
+		t.Fatal(res.Err())
+	}
+	if n := big.read.Load(); n > 1000 {
+		t.Errorf("%d batches were read for the first rows", n)
+	}
+	res.Release()
+	res, err = d.query("SELECT a FROM big").Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	q := d.query("SELECT sum(a) FROM big")
+	_, err = q.all(ctx)
+	failsWith(t, "cancelled", err, errs.Cancelled)
+	res.Release()
+	if err := d.Register("torn", &morsels{n: 3, fail: errs.New(errs.Source, "read", "torn.parquet is cut short")}); err != nil {
+		t.Fatal(err)
+	}
+	d.fails("SELECT sum(a) FROM torn", errs.Source, "torn.parquet")
+	d.Drop("torn")
+	d.fails("SELECT * FROM torn", errs.Schema)
+	if names := d.UnknownNames("SELECT * FROM big, df, DF, other"); strings.Join(names, " ") != "df other" {
+		t.Errorf("unknown: %v", names)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	d := openDB(t)
+	dir := t.TempDir()
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("garbage.parquet", "PAR1 this is no parquet file PAR1")
+	write("empty.parquet", "")
+	d.run("CREATE TABLE orders (id INTEGER, price DOUBLE, placed TIMESTAMP)")
+	d.run(fmt.Sprintf("COPY (SELECT i AS a FROM range(1000) r(i)) TO '%s/whole.parquet'", dir))
+	whole, err := os.ReadFile(filepath.Join(dir, "whole.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("cut.parquet", string(whole[:len(whole)/2]))
+	d.run(fmt.Sprintf("COPY (SELECT 'x' AS a) TO '%s/m1.parquet'", dir))
+	d.run(fmt.Sprintf("COPY (SELECT TRUE AS b) TO '%s/m2.parquet'", dir))
+	write("bad.json", "{\"a\": 1}\n{\"a\": \n")
+	for _, c := range []struct {
+		text string
+		kind errs.Kind
+		says []string
+	}{
+		{"SELECT prise FROM orders", errs.Schema, []string{`"prise"`, `did you mean "price"?`, "line 1, column 8", "^"}},
+		{"SELECT *\nFROM ordrs", errs.Schema, []string{`did you mean "orders"?`, "line 2, column 6"}},
+		{"SELECT uper('x')", errs.Schema, []string{`did you mean "upper"?`, "column 8"}},
+		{"SELECT * FROM reed_parquet('x')", errs.Schema, []string{`read_parquet`}},
+		{"SELECT id FROM orders UNION ALL SELECT placed FROM orders", errs.Schema, []string{"INTEGER", "TIMESTAMP"}},
+		{"SELECT price + placed FROM orders", errs.Schema, []string{"DOUBLE", "TIMESTAMP", "column"}},
+		{"SELEC 1", errs.Schema, []string{"line 1, column 1", "SELEC"}},
+		{"SELECT (1", errs.Schema, []string{"line 1", ")"}},
+		{fmt.Sprintf("SELECT * FROM '%s/none.parquet'", dir), errs.Source, []string{"none.parquet"}},
+		{fmt.Sprintf("SELECT * FROM '%s/none*.parquet'", dir), errs.Source, []string{"none*.parquet"}},
+		{fmt.Sprintf("SELECT * FROM '%s/garbage.parquet'", dir), errs.Source, []string{"garbage.parquet"}},
+		{fmt.Sprintf("SELECT * FROM '%s/empty.parquet'", dir), errs.Source, []string{"empty.parquet"}},
+		{fmt.Sprintf("SELECT * FROM '%s/cut.parquet'", dir), errs.Source, []string{"cut.parquet"}},
+		{fmt.Sprintf("SELECT * FROM '%s/m*.parquet'", dir), errs.Source, []string{"m2.parquet"}},
+		{fmt.Sprintf("SELECT a FROM '%s/bad.json'", dir), errs.Source, []string{"bad.json"}},
+		{fmt.Sprintf("SELECT * FROM '%s/file.xyz'", dir), errs.Schema, []string{"file.xyz", "known endings", "read_parquet"}},
+		{"SELECT CAST('abc' AS INTEGER)", errs.Data, []string{"abc", "INTEGER"}},
+		{"SELECT 9223372036854775807 + i FROM range(1, 3) r(i)", errs.Data, []string{"9223372036854775807"}},
+		{"CREATE STREAM s (a BIGINT) WITH (connector = 'kafca', topic = 't')", errs.Usage, []string{`did you mean "kafka"?`}},
+		{"CREATE STREAM s (a BIGINT, WATERMARK FOR a AS a) WITH (connector = 'memory')", errs.Schema, []string{`"a"`, "timestamp"}},
+		{"CREATE STREAM s (a BIGINT) WITH (connector = 'memory', qeue_rows = 4)", errs.Usage, []string{"qeue_rows", `queue_rows`}},
+		{"CREATE STREAM s WITH (connector = 'memory')", errs.Schema, []string{"columns declared"}},
+		{"CREATE STREAM s (a BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts) WITH (connector = 'memory', allowed_lateness = '1 month')", errs.Usage, []string{"allowed_lateness"}},
+		{"CREATE TABLE x (a BIGINT) WITH (connector = 'memory')", errs.Usage, []string{"CREATE STREAM"}},
+		{"SELECT * FROM range('x')", errs.Schema, []string{"range"}},
+		{"SELECT * FROM range(1, 2, 0)", errs.Schema, []string{"step", "0"}},
+	} {
+		d.fails(c.text, c.kind, c.says...)
+	}
+	d.is("SELECT count(*) FROM generate_series(9223372036854775806, 9223372036854775807)", "2")
+	d.is("SELECT count(*) FROM generate_series(3, 1, -1)", "3")
+	d.is("SELECT count(*) FROM range(3, 1)", "0")
+	if _, err := d.query("CREATE STREAM s (v BIGINT) WITH (connector = 'memory'); SELECT v FROM s").Run(t.Context()); !errs.Is(err, errs.Usage) {
+		t.Errorf("a live stream as batch: %v", err)
+	}
+	_, err = d.PushStream("orders")
+	failsWith(t, "push", err, errs.Usage, "orders", "memory")
+}
+
+func TestFunctions(t *testing.T) {
+	d := openDB(t)
+	register := func(name string, deterministic bool, f func(args []arrow.Array, n int) (arrow.Array, error)) {
+		t.Helper()
+		err := d.RegisterUDF(UDF{Name: name, Args: []string{"BIGINT"}, Returns: "BIGINT", Deterministic: deterministic,
+			Call: func(_ context.Context, args []arrow.Array, n int) (arrow.Array, error) { return f(args, n) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := func(args []arrow.Array, _ int) (arrow.Array, error) { return args[0], nil }
+	register("same", true, same)
+	register("dice", false, same)
+	register("short", true, func([]arrow.Array, int) (arrow.Array, error) { return types.ArrayOf(nil, types.Int64), nil })
+	register("text", true, func(_ []arrow.Array, n int) (arrow.Array, error) {
+		return types.ArrayOf(make([]types.Value, n), types.String), nil
+	})
+	register("nothing", true, func([]arrow.Array, int) (arrow.Array, error) { return nil, nil })
+	register("raises", true, func([]arrow.Array, int) (arrow.Array, error) { return nil, io.ErrUnexpectedEOF })
+	register("panics", true, func([]arrow.Array, int) (arrow.Array, error) { panic("boom") })
+	d.is("SELECT same(i) + SAME(1) FROM range(3) r(i)", "1", "2", "3")
+	for f, says := range map[string]string{"short": "0 values for 3 rows", "text": "BIGINT", "nothing": "returned nothing", "raises": "unexpected EOF"} {
+		d.fails(fmt.Sprintf("SELECT %s(i) FROM range(3) r(i)", f), errs.Data, f, says, "line 1")
+	}
+	d.fails("SELECT panics(i) FROM range(3) r(i)", errs.Internal, "boom")
+	d.is("SELECT 1", "1") // the session lives
+	d.run("CREATE TABLE t (a BIGINT)")
+	d.fails("CREATE MATERIALIZED VIEW v AS SELECT dice(a) FROM t", errs.Unsupported, "dice", "deterministic=True")
+	d.run("CREATE MATERIALIZED VIEW v AS SELECT same(a) AS a FROM t; INSERT INTO t VALUES (1); DELETE FROM t")
+	d.is("SELECT count(*) FROM v", "0")
+	failsWith(t, "built-in", d.RegisterUDF(UDF{Name: "Upper", Returns: "BIGINT"}), errs.Usage, "built-in")
+	failsWith(t, "type", d.RegisterUDF(UDF{Name: "f", Returns: "NUMBR"}), errs.Usage, "NUMBR")
+	failsWith(t, "argument", d.RegisterUDF(UDF{Name: "f", Args: []string{"NUMBR"}, Returns: "BIGINT"}), errs.Usage, "NUMBR")
+	d.fails("SELECT same('x', 2)", errs.Schema, "same")
+}

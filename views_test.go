@@ -1,0 +1,82 @@
+package riverbed
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/riverbed/riverbed/core/errs"
+)
+
+func TestMaterializedViews(t *testing.T) {
+	d := openDB(t)
+	dir := t.TempDir()
+	d.run(fmt.Sprintf("COPY (SELECT i AS k, 'n' || i AS name FROM range(3) r(i)) TO '%s/names.parquet'", dir))
+	d.run("CREATE TABLE t (k INTEGER, v INTEGER); INSERT INTO t VALUES (0, 1), (1, 2)")
+	d.run("CREATE MATERIALIZED VIEW sums AS SELECT k, sum(v) AS s FROM t GROUP BY k")
+	d.run("CREATE MATERIALIZED VIEW big AS SELECT k, s FROM sums WHERE s > 1") // over a view
+	d.run(fmt.Sprintf("CREATE MATERIALIZED VIEW named (n, s) AS SELECT name, s FROM sums JOIN '%s/names.parquet' f ON f.k = sums.k", dir))
+	check := func(sums, big, named []string) {
+		t.Helper()
+		d.has("SELECT * FROM sums", sums...)
+		d.has("SELECT * FROM big", big...)
+		d.has("SELECT n, s FROM named", named...)
+	}
+	check([]string{"0|1", "1|2"}, []string{"1|2"}, []string{"n0|1", "n1|2"})
+	d.run("INSERT INTO t VALUES (0, 10), (2, 5)") // returns when all of them took it
+	check([]string{"0|11", "1|2", "2|5"}, []string{"0|11", "1|2", "2|5"}, []string{"n0|11", "n1|2", "n2|5"})
+	d.run("UPDATE t SET v = 0 WHERE k = 0; DELETE FROM t WHERE k = 1")
+	check([]string{"0|0", "2|5"}, []string{"2|5"}, []string{"n0|0", "n2|5"})
+	d.run("TRUNCATE t")
+	check(nil, nil, nil)
+	sub := d.follow("SELECT s FROM sums EMIT IMMEDIATE", SubscribeOptions{}) // follows the view, not its present rows
+	d.run("INSERT INTO t VALUES (9, 9)")
+	expect(t, next(t, sub), "+1 9")
+	d.is("SELECT count(*) FROM sums JOIN big USING (k)", "1")
+	d.run("CREATE OR REPLACE MATERIALIZED VIEW big AS SELECT k FROM t WHERE v = 9")
+	d.is("SELECT * FROM big", "9")
+	d.fails("CREATE MATERIALIZED VIEW x AS SELECT now() AS n FROM t", errs.Unsupported, "now()")
+	d.fails("CREATE MATERIALIZED VIEW x AS SELECT 1 AS a, 2 AS a FROM t", errs.Schema, "two columns")
+	d.fails("SELECT * FROM x", errs.Schema)
+}
+
+func TestViewOverAStreamAndATable(t *testing.T) {
+	d := openDB(t)
+	d.run("CREATE STREAM s (k INTEGER, v INTEGER) WITH (connector = 'memory')")
+	d.run("CREATE TABLE t (k INTEGER, name VARCHAR); CREATE TABLE other (k INTEGER)")
+	d.run("CREATE MATERIALIZED VIEW v AS SELECT name, sum(v) AS n FROM s JOIN t ON s.k = t.k GROUP BY name")
+	d.push("s", "", row{1, 5}, row{1, 6})
+	until(t, "the rows are taken", func() bool { return d.cat.get("v").mat.run.metrics().RowsIn == 2 })
+	d.run("INSERT INTO t VALUES (1, 'one')")
+	d.is("SELECT * FROM v", "one|11")     // the statement waited for the run
+	d.run("INSERT INTO other VALUES (1)") // concerns the view not at all
+	d.run("UPDATE t SET name = 'uno'")
+	d.is("SELECT * FROM v", "uno|11")
+	d.run("DROP MATERIALIZED VIEW v")
+	d.run("INSERT INTO t VALUES (2, 'two')")
+}
+
+func TestViewThatFails(t *testing.T) {
+	d := openDB(t)
+	d.run("CREATE TABLE t (v VARCHAR); CREATE MATERIALIZED VIEW n AS SELECT CAST(v AS INTEGER) AS n FROM t; CREATE MATERIALIZED VIEW c AS SELECT count(*) AS c FROM t")
+	d.run("INSERT INTO t VALUES ('1')")
+	d.fails("INSERT INTO t VALUES ('one')", errs.Data, `materialized view "n"`, "one", "the change to the table stands")
+	d.is("SELECT c FROM c", "2") // the others went on
+	d.fails("SELECT * FROM n", errs.Data, `"n" has failed`, "CREATE OR REPLACE MATERIALIZED VIEW n")
+	d.run("INSERT INTO t VALUES ('3')") // a broken view breaks no statement
+	d.run("DELETE FROM t WHERE v = 'one'; CREATE OR REPLACE MATERIALIZED VIEW n AS SELECT CAST(v AS INTEGER) AS n FROM t")
+	d.has("SELECT * FROM n", "1", "3")
+}
+
+func TestViewOverABoundedStream(t *testing.T) {
+	d := openDB(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte("{\"v\":1}\n{\"v\":2}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.run(fmt.Sprintf("CREATE STREAM s (v BIGINT) WITH (connector = 'json', path = '%s/*.json')", dir))
+	d.run("CREATE MATERIALIZED VIEW v AS SELECT sum(v) AS n FROM s")
+	until(t, "the files are read", func() bool { return slices.Equal(d.rows("SELECT n FROM v"), []string{"3"}) })
+}
