@@ -110,6 +110,7 @@ type scopeCatalog struct {
 	used   []*entry                 // what the statement reads, for dependencies
 	// reading: a materialized view is read as its rows; otherwise (in the definition of another view) as its query.
 	reading bool
+	values  []types.Type // of the columns that an INSERT's VALUES fill
 }
 
 var _ bind.Catalog = (*scopeCatalog)(nil)

@@ -163,6 +163,9 @@ func (s *Session) insertIntoTable(ctx context.Context, cat *scopeCatalog, t *mem
 				return nil, err
 			}
 			query = t.withDefaults(query, to)
+			for _, c := range to {
+				cat.values = append(cat.values, t.columns[c].Type)
+			}
 		}
 		q, err := s.planQuery(ctx, cat, query, text)
 		if err != nil {

@@ -33,7 +33,7 @@ type Query struct {
 }
 
 func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Query, text string) (*Query, error) {
-	bound, err := bind.New(cat, bind.Options{SQL: text}).Query(st)
+	bound, err := bind.New(cat, bind.Options{SQL: text, Values: cat.values}).Query(st)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,9 @@ import (
 type Options struct {
 	// SQL is the statement's text; errors draw their caret in it.
 	SQL string
+	// Values are the types of the columns that the statement's own VALUES fill (INSERT INTO t VALUES …): each value is
+	// converted to its column's type by itself, so that 2.5 and 'NaN' may stand in one column of DOUBLE.
+	Values []types.Type
 }
 
 // Binder binds statements. The ColIDs of all plans that one Binder makes are distinct. It is not safe for
@@ -31,6 +34,8 @@ type Binder struct {
 	refs  map[*expr.Col]ref   // where columns were written
 	busy  map[*cte]bool       // CTEs whose query is being bound
 	size  int                 // relations bound so far
+
+	filling *sql.Values // the VALUES that Options.Values concern
 }
 
 // New makes a binder.
@@ -46,6 +51,7 @@ func (b *Binder) Query(q *sql.Query) (out *plan.Query, err error) {
 }
 
 func (b *Binder) topQuery(q *sql.Query) *plan.Query {
+	b.filling, _ = q.Body.(*sql.Values)
 	root := b.query(q, nil, nil)
 	out := &plan.Query{SQL: b.opts.SQL}
 	out.Emit, out.EveryUS = b.emit(q)

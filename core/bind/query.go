@@ -7,6 +7,7 @@ import (
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/sql"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // query binds a query inside scope outer, which is nil at the top.
@@ -56,7 +57,15 @@ func (b *Binder) values(x *sql.Values, outer *scope, ctes *cte) plan.Node {
 		for r, row := range out.Rows {
 			column[r] = row[i]
 		}
-		column, t := e.branches(column, x.Rows[0][i].Position(), fmt.Sprintf("column %d of VALUES", i+1))
+		var t types.Type
+		if x == b.filling && i < len(b.opts.Values) {
+			t = b.opts.Values[i]
+			for r := range column {
+				column[r] = e.assign(column[r], t, x.Rows[r][i].Position(), fmt.Sprintf("value %d", i+1))
+			}
+		} else {
+			column, t = e.branches(column, x.Rows[0][i].Position(), fmt.Sprintf("column %d of VALUES", i+1))
+		}
 		for r := range out.Rows {
 			out.Rows[r][i] = column[r]
 		}
