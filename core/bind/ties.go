@@ -147,11 +147,12 @@ func with(a, b plan.ColSet) plan.ColSet {
 	return out
 }
 
-// tie lists the input's columns that are used and are not keys already.
+// tie lists the input's columns that are used and are not keys already. A key decides for good only where equal values
+// are alike: 0.0 and -0.0 tie as keys and still are two rows.
 func tie(input plan.Node, used plan.ColSet, keys []plan.SortItem) []expr.ColID {
 	isKey := plan.ColSet{}
 	for _, k := range keys {
-		if c, ok := k.Expr.(*expr.Col); ok {
+		if c, ok := k.Expr.(*expr.Col); ok && c.T.Alike() {
 			isKey[c.ID] = true
 		}
 	}

@@ -161,12 +161,16 @@ func (c *rewriter) trim(input plan.Node, part []expr.Expr, keys []plan.SortItem,
 			fixed[col.ID] = true
 		}
 	}
+	alike := map[expr.ColID]bool{}
+	for _, col := range input.Columns() {
+		alike[col.ID] = col.Type.Alike()
+	}
 	var out []expr.ColID
 	for _, id := range tie {
 		if props.Unique(fixed) {
 			break
 		}
-		if fixed[id] || props.Const[id] != nil {
+		if fixed[id] && alike[id] || props.Const[id] != nil {
 			continue
 		}
 		fixed[id] = true

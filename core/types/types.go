@@ -192,3 +192,17 @@ func (t Type) IsTemporal() bool { return t.Kind >= Date && t.Kind <= TimestampTZ
 
 // IsNested reports whether t has parts.
 func (t Type) IsNested() bool { return t.Kind == List || t.Kind == Struct || t.Kind == Map }
+
+// Alike reports whether equal values of the type are one and the same; 0.0 and -0.0, 30 days and a month are equal and
+// print differently.
+func (t Type) Alike() bool {
+	if t.IsFloat() || t.Kind == Interval {
+		return false
+	}
+	for _, f := range t.Fields {
+		if !f.Type.Alike() {
+			return false
+		}
+	}
+	return (t.Elem == nil || t.Elem.Alike()) && (t.Key == nil || t.Key.Alike())
+}
