@@ -21,7 +21,7 @@ N        ?= 10000
 
 # What each target tests lives in these folders.
 PARITY := ./tests/go/parity/...
-PROP   := ./tests/go/prop/...
+PROP   := ./tests/go/prop/... ./tests/go/queries/... ./tests/go/mutants/...
 
 .PHONY: help
 help: ## this list
@@ -57,8 +57,8 @@ test-incr: ## Go tests of the incremental engine and its state, with the race de
 	go test -race $(RACE)
 
 .PHONY: test-prop
-test-prop: ## property tests: N random cases per operator, compared after every step (N=10000 SEED=1)
-	RIVERBED_PROP_CASES=$(N) RIVERBED_SEED=$(SEED) go test -count=1 -timeout 0 $(PROP)
+test-prop: ## N random cases per operator and N random queries, compared after every step; deliberate faults (N=10000 SEED=1)
+	RIVERBED_PROP_CASES=$(N) RIVERBED_QUERIES=$(N) RIVERBED_MUTANTS=1 RIVERBED_SEED=$(SEED) go test -count=1 -timeout 0 $(PROP)
 
 .PHONY: parity
 parity: ## every file of tests/sql as batch, row by row, at random cuttings, on 4 workers, with restarts

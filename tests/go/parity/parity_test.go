@@ -62,6 +62,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	var duck *sqltest.Duck
+	var noDuck error
 	defer func() {
 		if duck != nil {
 			duck.Close()
@@ -73,9 +74,11 @@ func TestFiles(t *testing.T) {
 			name := strings.TrimPrefix(strings.TrimPrefix(f.Path, folder), "/") + "/" + c.Name
 			t.Run(name, func(t *testing.T) {
 				if c.Run == "duckdb" && duck == nil {
-					if duck, err = sqltest.OpenDuck(); err != nil {
-						duck = nil
-						t.Skip(err)
+					if noDuck == nil {
+						duck, noDuck = sqltest.OpenDuck()
+					}
+					if noDuck != nil {
+						t.Skip(noDuck)
 					}
 				}
 				reason, skipped := f.Skips[c.Name]

@@ -52,7 +52,6 @@ func OpenDuck() (*Duck, error) {
 		}
 	}
 	d := &Duck{cmd: exec.Command(python, "-c", duckProgram)}
-	d.cmd.Stderr = os.Stderr
 	var err error
 	if d.in, err = d.cmd.StdinPipe(); err != nil {
 		return nil, err
