@@ -22,54 +22,87 @@ type RenderOptions struct {
 
 // Render runs the query as batch and prints its rows as a table: for show() and for notebooks.
 func (q *Query) Render(ctx context.Context, o RenderOptions) (string, error) {
-	batches, err := q.all(ctx)
+	r, err := q.Run(ctx)
 	if err != nil {
 		return "", err
 	}
-	return RenderRows(q.columns, batches, o), nil
+	defer r.Release()
+	p := newPreview(q.columns, o)
+	for r.Next() {
+		p.add(r.RecordBatch())
+	}
+	if err := r.Err(); err != nil {
+		return "", err
+	}
+	return p.draw(), nil
 }
 
 // RenderRows prints rows as a table, with names and types above and the number of rows below.
 func RenderRows(fields []types.Field, batches []arrow.RecordBatch, o RenderOptions) string {
-	if o.MaxRows == 0 {
+	p := newPreview(fields, o)
+	for _, b := range batches {
+		p.add(b)
+	}
+	return p.draw()
+}
+
+// preview keeps the cells that are shown of a result, so that a large one is counted and not gathered.
+type preview struct {
+	fields     []types.Field
+	o          RenderOptions
+	total      int
+	head, tail [][]string // tail: the last MaxRows rows behind the head
+}
+
+func newPreview(fields []types.Field, o RenderOptions) *preview {
+	if o.MaxRows <= 0 {
 		o.MaxRows = 40
 	}
-	if o.MaxCell == 0 {
+	if o.MaxCell <= 0 {
 		o.MaxCell = 80
 	}
-	total := 0
-	for _, b := range batches {
-		total += int(b.NumRows())
-	}
-	head, tail := total, 0
-	if total > o.MaxRows {
-		head, tail = (o.MaxRows+1)/2, o.MaxRows/2
-	}
-	var rows [][]string
-	at := 0
-	for _, b := range batches {
-		for r := 0; r < int(b.NumRows()); r, at = r+1, at+1 {
-			if at >= head && at < total-tail {
-				if at == head {
-					rows = append(rows, nil) // the gap
-				}
-				continue
+	return &preview{fields: fields, o: o}
+}
+
+func (p *preview) add(b arrow.RecordBatch) {
+	n := int(b.NumRows())
+	for r := range n {
+		switch {
+		case len(p.head) < p.headRows():
+			p.head = append(p.head, p.cells(b, r))
+		case n-r <= p.o.MaxRows: // others of this batch are not among the last
+			if p.tail = append(p.tail, p.cells(b, r)); len(p.tail) > 2*p.o.MaxRows {
+				p.tail = append([][]string{}, p.tail[len(p.tail)-p.o.MaxRows:]...)
 			}
-			row := make([]string, len(fields))
-			for c, f := range fields {
-				row[c] = cell(b.Column(c), r, f.Type, o.MaxCell)
-			}
-			rows = append(rows, row)
 		}
 	}
-	footer := fmt.Sprintf("%d %s", total, plural(total, "row"))
-	if tail > 0 {
-		footer += fmt.Sprintf(" (%d shown)", head+tail)
+	p.total += n
+}
+
+func (p *preview) headRows() int { return (p.o.MaxRows + 1) / 2 }
+
+func (p *preview) cells(b arrow.RecordBatch, r int) []string {
+	out := make([]string, len(p.fields))
+	for c, f := range p.fields {
+		out[c] = cell(b.Column(c), r, f.Type, p.o.MaxCell)
 	}
-	if o.HTML {
-		return htmlTable(fields, rows, footer)
+	return out
+}
+
+func (p *preview) draw() string {
+	rows := p.head
+	footer := fmt.Sprintf("%d %s", p.total, plural(p.total, "row"))
+	last := p.o.MaxRows - p.headRows()
+	if p.total > p.o.MaxRows {
+		rows = append(append(rows, nil), p.tail[len(p.tail)-last:]...) // nil: the gap
+		footer += fmt.Sprintf(" (%d shown)", p.o.MaxRows)
+	} else {
+		rows = append(rows, p.tail...)
 	}
-	return boxTable(fields, rows, footer)
+	if p.o.HTML {
+		return htmlTable(p.fields, rows, footer)
+	}
+	return boxTable(p.fields, rows, footer)
 }
 
 func plural(n int, word string) string {

@@ -161,3 +161,51 @@ func TestWatermarksAndIdlenessKeepTheirPlaceAmongTheRows(t *testing.T) {
 		t.Errorf("read %q, want %q", got, want)
 	}
 }
+
+func TestReadersThatAreOpenAtOnceReadTheSame(t *testing.T) {
+	s := New(fields, Options{QueueRows: 4})
+	ctx := t.Context()
+	a, _ := s.Open(ctx, flow.Split{ID: DefaultSplit}, "")
+	b, _ := s.Open(ctx, flow.Split{ID: DefaultSplit}, "")
+	s.Push(ctx, "", rows(1, 2, 3), nil)
+	read := func(r flow.Reader, n int) string {
+		got, err := r.Read(ctx, n)
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(got.Batch.Column(0))
+	}
+	if got := read(a, 2) + read(a, 2) + read(b, 1); got != "[1 2][3][1]" {
+		t.Errorf("read %s", got)
+	}
+	if n := s.State("").Waiting; n != 2 {
+		t.Errorf("%d rows wait; the slower reader decides", n)
+	}
+	b.Close()
+	s.Push(ctx, "", rows(4), nil)
+	c, _ := s.Open(ctx, flow.Split{ID: DefaultSplit}, "")
+	if got := read(a, 2) + read(c, 2); got != "[4][4]" { // what a had read is gone
+		t.Errorf("read %s", got)
+	}
+}
+
+func TestReadAfterTheEndOfItsContextTakesWhatIsQueued(t *testing.T) {
+	s := New(fields, Options{})
+	s.Push(t.Context(), "", rows(1, 2), nil)
+	r, _ := s.Open(t.Context(), flow.Split{ID: DefaultSplit}, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := r.Read(ctx, 1); err != nil || got.Batch.NumRows() != 1 {
+		t.Fatal(err)
+	}
+	s.Push(t.Context(), "", rows(3), nil) // comes after
+	if _, err := r.Read(ctx, 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(ctx, 10); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if got, err := r.Read(t.Context(), 10); err != nil || got.Batch.NumRows() != 1 {
+		t.Errorf("another context: %v", err)
+	}
+}
