@@ -21,6 +21,13 @@ func (e *env) call(pos errs.Pos, name string, args ...expr.Expr) expr.Expr {
 
 func (e *env) apply(f *fn.Scalar, pos errs.Pos, args []expr.Expr) expr.Expr {
 	ts, vs := typesOf(args)
+	for i, a := range args { // some functions take names in a list: date_part(['year', 'month'], d)
+		if c, ok := a.(*expr.Call); ok && ts[i].Kind == types.List && c.Fn.Name == "list_value" && len(c.Args) <= longestNames {
+			if l, ok := e.constantOf(a); ok {
+				vs[i] = l.V
+			}
+		}
+	}
 	sig, overload, err := f.Resolve(ts, vs)
 	if err != nil {
 		raise(err, pos)
@@ -31,6 +38,9 @@ func (e *env) apply(f *fn.Scalar, pos errs.Pos, args []expr.Expr) expr.Expr {
 	}
 	return &expr.Call{Fn: f, Sig: sig, Args: cast, Pos: pos, Fallible: overload.Fallible && !sig.Safe}
 }
+
+// longestNames bounds the lists that are evaluated while binding; lists of values are longer.
+const longestNames = 64
 
 func (e *env) failNoFunction(pos errs.Pos, name string) {
 	names := append(fn.Names(), fn.AggregateNames()...)

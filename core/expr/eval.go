@@ -137,12 +137,17 @@ func (x *frame) run() ([]fn.Arg, error) {
 	return out, nil
 }
 
-// firstFailure is the error of the first row that failed.
+// firstFailure is the error of the first row that failed, with the row's name where the caller has one.
 func (x *frame) firstFailure() error {
 	if len(x.failed) == 0 {
 		return nil
 	}
 	first := slices.MinFunc(x.failed, func(a, b fn.RowError) int { return a.Row - b.Row })
+	if e, ok := first.Err.(*errs.Error); ok && x.env.Where != nil {
+		named := *e
+		named.Msg += ", in " + x.env.Where(first.Row)
+		return &named
+	}
 	return first.Err
 }
 

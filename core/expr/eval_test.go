@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -304,4 +306,18 @@ func BenchmarkExpr(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRows, "ns/row")
 	})
+}
+
+// TestWhere: a message names the value that failed and, where the caller can, its row.
+func TestWhere(t *testing.T) {
+	text := types.ArrayOf([]types.Value{"1", "x", "y"}, types.String)
+	p, err := Compile(&Cast{Arg: &Col{T: types.String}, T: types.Int32}, map[ColID]int{0: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &fn.Env{Where: func(row int) string { return fmt.Sprintf("row %d of a.csv", 10+row) }}
+	_, err = p.Eval(env, []arrow.Array{text}, 3)
+	if err == nil || !strings.HasPrefix(err.Error(), "could not convert string 'x' to INTEGER, in row 11 of a.csv\nHint: TRY_CAST") {
+		t.Fatal(err)
+	}
 }

@@ -16,11 +16,11 @@ import (
 var arithmetic = []*Scalar{
 	{Name: "+", Category: Math, Operator: true, Summary: "Add numbers, or move a date or time by an interval.", Aliases: []string{"add"},
 		Overloads: join(unary(false), integerOps(addInts[int8], addInts[int16], addInts[int32], addInts[int64], addInts[uint8], addInts[uint16], addInts[uint32], addInts[uint64], wideAdd, uwide(addUWide)),
-			floatOps(kernels.AddFloat[float32], kernels.AddFloat[float64]), decimalSum(kernels.AddWide), timePlus),
+			floatOps(kernels.AddFloat[float32], kernels.AddFloat[float64]), decimalSum(kernels.AddWide, "+"), timePlus),
 		Examples: []Example{{SQL: "1 + 2", Want: "3"}, {SQL: "1.5 + 1", Want: "2.5"}, {SQL: "DATE '2024-01-31' + INTERVAL 1 MONTH", Want: "2024-02-29 00:00:00"}}},
 	{Name: "-", Category: Math, Operator: true, Summary: "Subtract, negate, or take the difference of two dates or times.", Aliases: []string{"subtract"},
 		Overloads: join(unary(true), integerOps(subInts[int8], subInts[int16], subInts[int32], subInts[int64], subInts[uint8], subInts[uint16], subInts[uint32], subInts[uint64], wideSub, uwide(subUWide)),
-			floatOps(kernels.SubFloat[float32], kernels.SubFloat[float64]), decimalSum(kernels.SubWide), timeMinus),
+			floatOps(kernels.SubFloat[float32], kernels.SubFloat[float64]), decimalSum(kernels.SubWide, "-"), timeMinus),
 		Examples: []Example{{SQL: "5 - 7", Want: "-2"}, {SQL: "DATE '2024-03-01' - DATE '2024-02-01'", Want: "29"}}},
 	{Name: "*", Category: Math, Operator: true, Summary: "Multiply.", Aliases: []string{"multiply"},
 		Overloads: join(integerOps(mulInts[int8], mulInts[int16], mulInts[int32], mulInts[int64], mulInts[uint8], mulInts[uint16], mulInts[uint32], mulInts[uint64], wideMul, uwide(mulUWide)),
@@ -109,7 +109,19 @@ func checked[T kernels.Integer](c *Call, kernel func(out, a, b []T) bool, op ker
 }
 
 func overflow[T any](c *Call, i int, a T, sign string, b T) {
-	c.failf(i, "overflow of %s in %s %s %s", c.Ret, show(a, c.Types[0]), sign, show(b, c.Types[1]))
+	c.Fail(i, errs.New(errs.Data, "evaluate", "overflow of %s in %s %s %s", c.Ret, show(a, c.Types[0]), sign, show(b, c.Types[1])).
+		WithHint("%s", widen(c.Ret)))
+}
+
+// widen says what helps against an overflow of a type.
+func widen(t types.Type) string {
+	switch t.Kind {
+	case types.HugeInt, types.UHugeInt:
+		return "cast a side to DOUBLE"
+	case types.Decimal:
+		return "cast a side to a wider DECIMAL, or to DOUBLE"
+	}
+	return "cast a side to HUGEINT or DOUBLE"
 }
 
 func divideByZero[T any](c *Call, i int, a T, sign string) {
@@ -260,7 +272,7 @@ func modUWide(x, y decimal128.Num) (decimal128.Num, bool, bool) {
 }
 
 // decimalSum is + or - of DECIMALs: both sides are cast to the greater scale, and the width grows by one digit.
-func decimalSum(kernel func(out, a, b []decimal128.Num) bool) []Overload {
+func decimalSum(kernel func(out, a, b []decimal128.Num) bool, sign string) []Overload {
 	return []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: true, Resolve: func(args []types.Type, _ []types.Value) (Resolved, error) {
 		a, b := types.DecimalOf(orDecimal(args[0], args[1])), types.DecimalOf(orDecimal(args[1], args[0]))
 		scale := max(a.Scale, b.Scale)
@@ -271,7 +283,7 @@ func decimalSum(kernel func(out, a, b []decimal128.Num) bool) []Overload {
 			out := make([]decimal128.Num, c.N)
 			x, y := pair[decimal128.Num](c)
 			kernel(out, x, y) // 38 digits never overflow 128 bits by one addition; the width is what counts
-			return decimalResult(c, out, int(whole)+int(scale)+1 > 38)
+			return decimalResult(c, out, int(whole)+int(scale)+1 > 38, sign)
 		}
 		return Resolved{Args: Types{t, t}, Returns: t, Kernel: k, Safe: int(whole)+int(scale)+1 <= 38}, nil
 	}}}
@@ -286,12 +298,13 @@ func orDecimal(t, other types.Type) types.Type {
 }
 
 // decimalResult checks the width of a result where it could be exceeded.
-func decimalResult(c *Call, out []decimal128.Num, check bool) (arrow.Array, error) {
+func decimalResult(c *Call, out []decimal128.Num, check bool, sign string) (arrow.Array, error) {
 	limit := types.Pow10(int(c.Ret.Width))
 	if check && kernels.TooWide(out, limit) {
 		for i, v := range out {
 			if !types.FitsWidth(v, int(c.Ret.Width)) {
-				c.failf(i, "overflow of %s", c.Ret)
+				a, b := types.Format(valueAt(c, 0, i), c.Types[0]), types.Format(valueAt(c, 1, i), c.Types[1])
+				c.Fail(i, errs.New(errs.Data, "evaluate", "overflow of %s in %s %s %s", c.Ret, a, sign, b).WithHint("%s", widen(c.Ret)))
 			}
 		}
 	}
@@ -315,17 +328,17 @@ var decimalProduct = []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: 
 		out := make([]decimal128.Num, c.N)
 		if c.Types[0].Kind == types.BigInt || c.Types[1].Kind == types.BigInt {
 			scaleInts(c, out)
-			return decimalResult(c, out, width > most)
+			return decimalResult(c, out, width > most, "*")
 		}
 		x, y := pair[decimal128.Num](c)
 		if a.Width <= 18 && b.Width <= 18 {
 			kernels.MulNarrow(out, x, y)
-			return decimalResult(c, out, width > most)
+			return decimalResult(c, out, width > most, "*")
 		}
 		if kernels.MulWide(out, x, y, types.MulWide) {
 			failWide(c, types.MulWide, "*")
 		}
-		return decimalResult(c, out, width > most)
+		return decimalResult(c, out, width > most, "*")
 	}
 	return Resolved{Args: factors(args, consts, a, b), Returns: types.Dec(min(most, width), scale), Kernel: k, Safe: width <= most}, nil
 }}}
@@ -392,7 +405,7 @@ func negateInts[T kernels.Integer](c *Call) (arrow.Array, error) {
 	return fixed(c, func(i int) T {
 		v := x.at(i)
 		if kernels.Overflows(kernels.OpSub, 0, v) {
-			c.failf(i, "overflow of %s in -(%s)", c.Ret, show(v, c.Types[0]))
+			c.Fail(i, errs.New(errs.Data, "evaluate", "overflow of %s in -(%s)", c.Ret, show(v, c.Types[0])).WithHint("%s", widen(c.Ret)))
 		}
 		return -v
 	})

@@ -75,7 +75,8 @@ func relabel(c *Call) (arrow.Array, error) {
 
 // castFail is the error of a value that the target cannot hold.
 func castFail[T any](c *Call, i int, v T) {
-	c.failf(i, "%s value %s is out of range for %s", c.Types[0], show(v, c.Types[0]), c.Ret)
+	c.Fail(i, errs.New(errs.Data, "evaluate", "%s value %s is out of range for %s", c.Types[0], show(v, c.Types[0]), c.Ret).
+		WithHint("TRY_CAST gives NULL instead"))
 }
 
 // castNumber casts numbers and booleans among themselves.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/kernels"
@@ -268,8 +270,9 @@ var partTypes = Types{types.Date32, types.TsUS, types.TsTZ, types.TimeUS, types.
 
 // dateParts is date_part, date_trunc, date_diff, date_sub, last_day, dayname, monthname and one function per part.
 var dateParts = append(partFunctions(),
-	&Scalar{Name: "date_part", Category: DateTime, Purity: Stable, Summary: "A field of a date, time, timestamp or interval; also EXTRACT(field FROM x).", Aliases: []string{"datepart"},
-		Overloads: partOverloads(), Examples: []Example{ex("date_part('year', DATE '2024-02-15')", "2024"), ex("extract(hour FROM TIMESTAMP '2024-02-15 12:34:56')", "12")}},
+	&Scalar{Name: "date_part", Category: DateTime, Purity: Stable, Summary: "A field of a date, time, timestamp or interval, or a struct of several; also EXTRACT(field FROM x).", Aliases: []string{"datepart"},
+		Overloads: partOverloads(), Examples: []Example{ex("date_part('year', DATE '2024-02-15')", "2024"), ex("extract(hour FROM TIMESTAMP '2024-02-15 12:34:56')", "12"),
+			ex("date_part(['year', 'month'], DATE '2024-02-15')", "{'year': 2024, 'month': 2}")}},
 	&Scalar{Name: "date_trunc", Category: DateTime, Purity: Stable, Summary: "Cut a date, timestamp or interval to a unit. TIMESTAMPTZ is cut on the session's clocks.", Aliases: []string{"datetrunc"}, Overloads: []Overload{
 		truncOverload(types.Date32, types.TsUS), truncOverload(types.TsUS, types.TsUS), truncOverload(types.TsTZ, types.TsTZ), truncOverload(types.Span, types.Span)},
 		Examples: []Example{ex("date_trunc('month', TIMESTAMP '2024-02-15 12:34:56')", "2024-02-01 00:00:00")}},
@@ -365,9 +368,46 @@ func partOverloads() []Overload {
 			}
 			r.Returns, r.Kernel = p.returns(), p.kernel(1, t)
 			return r, nil
-		}})
+		}}, Overload{Args: Types{types.ListOf(str), t}, Resolve: func(_ []types.Type, consts []types.Value) (Resolved, error) { return partsOf(t, constAt(consts, 0)) }})
 	}
 	return out
+}
+
+// partsOf is date_part(['year', 'month'], x): a struct of the parts.
+func partsOf(t types.Type, list types.Value) (Resolved, error) {
+	names, ok := list.([]types.Value)
+	if !ok || len(names) == 0 || slices.Contains(names, nil) {
+		return Resolved{}, errs.New(errs.Schema, "bind", "the list of date parts must be a constant that is neither empty nor holds NULL")
+	}
+	var fields []types.Field
+	var parts []Kernel
+	for _, n := range names {
+		name := n.(string)
+		p, err := findPart(name)
+		if err != nil {
+			return Resolved{}, schemaError(err)
+		}
+		if !p.takes(t) {
+			return Resolved{}, errs.New(errs.Schema, "bind", "%s has no part '%s'", t, name)
+		}
+		if slices.ContainsFunc(fields, func(f types.Field) bool { return strings.EqualFold(f.Name, name) }) {
+			return Resolved{}, errs.New(errs.Schema, "bind", "the part '%s' is asked for twice", name)
+		}
+		fields, parts = append(fields, types.Field{Name: name, Type: p.returns()}), append(parts, p.kernel(1, t))
+	}
+	return Resolved{Args: Types{types.ListOf(str), t}, Returns: types.StructOf(fields...), Kernel: func(c *Call) (arrow.Array, error) {
+		children := make([]arrow.ArrayData, len(parts))
+		for i, k := range parts {
+			part := *c
+			part.Ret = fields[i].Type
+			v, err := k(&part)
+			if err != nil {
+				return nil, err
+			}
+			children[i] = v.Data()
+		}
+		return array.MakeFromData(array.NewData(c.Ret.Arrow(), c.N, []*memory.Buffer{nil}, children, 0, 0)), nil
+	}}, nil
 }
 
 // schemaError turns an error of a constant into one of binding.

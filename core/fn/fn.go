@@ -54,6 +54,8 @@ type Env struct {
 	Now      time.Time      // of the step or the start of the batch run
 	TimeZone *time.Location // session time zone; nil is UTC
 	Rand     clock.Rand
+	// Where, when set, names a row of the batch at hand for messages: "row 17 of a.parquet". Who sets it copies the Env.
+	Where func(row int) string
 }
 
 // Arg is one argument of a call: an array with one value per row, or one value for all rows.

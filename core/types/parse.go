@@ -82,7 +82,7 @@ func Unreadable(text string, t Type) error {
 	if len(text) > most {
 		text = text[:most] + "…"
 	}
-	return errs.New(errs.Data, "cast", "could not convert string '%s' to %s", text, t)
+	return errs.New(errs.Data, "cast", "could not convert string '%s' to %s", text, t).WithHint("TRY_CAST gives NULL instead")
 }
 
 // ParseBool reads true, t, yes, y, 1 and their opposites, in any case.
