@@ -105,7 +105,7 @@ generate: ## generated files: docs/sql-reference.md, docs/operator-semantics.md,
 
 .PHONY: docs
 docs: generate ## generate, then run the examples that stand in docs, README and docstrings
-	pytest -q tests/python/test_doctest.py
+	pytest -q tests/python/test_doctest.py tests/python/test_readme.py
 
 .PHONY: wheel
 wheel: setup ## a repaired manylinux wheel in dist/, tested in a fresh environment without Go
