@@ -7,6 +7,7 @@ import "slices"
 type heap struct {
 	at     []span
 	chunks [][]byte
+	held   int // bytes of chunks
 	size   int // bytes given to slots
 	live   int // bytes of strings
 }
@@ -45,7 +46,8 @@ func (h *heap) room(n int) span {
 	last := len(h.chunks) - 1
 	if last < 0 || cap(h.chunks[last])-len(h.chunks[last]) < n {
 		// The first chunks are small: most tables are.
-		h.chunks = append(h.chunks, make([]byte, 0, max(n, min(chunkSize, max(512, h.size)))))
+		c := make([]byte, 0, max(n, min(chunkSize, max(512, h.size))))
+		h.chunks, h.held = append(h.chunks, c), h.held+cap(c)
 		last++
 	}
 	c := &h.chunks[last]
@@ -66,7 +68,7 @@ func (h *heap) free(slot uint32) {
 // compact rewrites the chunks; slots keep their numbers.
 func (h *heap) compact() {
 	old := h.chunks
-	h.chunks, h.size = nil, 0
+	h.chunks, h.held, h.size = nil, 0, 0
 	for i, s := range h.at {
 		if s.len == 0 {
 			h.at[i] = span{}
@@ -78,13 +80,7 @@ func (h *heap) compact() {
 	}
 }
 
-func (h *heap) bytes() int64 {
-	n := 16 * cap(h.at)
-	for _, c := range h.chunks {
-		n += cap(c)
-	}
-	return int64(n)
-}
+func (h *heap) bytes() int64 { return int64(h.held + 16*cap(h.at)) }
 
 // grown makes s at least n long; what is new is zero. It doubles: the columns of a table grow by every row.
 func grown[T any](s []T, n int) []T {
