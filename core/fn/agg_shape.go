@@ -28,7 +28,7 @@ var shapeAggregates = []*Aggregate{
 		}
 		return kernels.Exp(s / float64(len(v))), len(v) > 0
 	}).alias("geometric_mean"),
-	shape("skewness", "The skewness of the values as a sample; NULL for fewer than three.", "1, 2, 3", "0.0", func(v []float64) (float64, bool) {
+	exactShape("skewness", "The skewness of the values as a sample; NULL for fewer than three.", "1, 2, 3", "0.0", func(v []float64) (float64, bool) {
 		if len(v) < 3 {
 			return 0, false
 		}
@@ -41,7 +41,7 @@ var shapeAggregates = []*Aggregate{
 		root := precise().Sqrt(precise().Quo(whole(n*(n-1)), m2))
 		return rounded(precise().Quo(precise().Mul(root, precise().Quo(m3, m2)), whole(n-2))), true
 	}),
-	shape("kurtosis", "The excess kurtosis of the values as a sample; NULL for fewer than four.", "1, 2, 3, 4", "-1.2", func(v []float64) (float64, bool) {
+	exactShape("kurtosis", "The excess kurtosis of the values as a sample; NULL for fewer than four.", "1, 2, 3, 4", "-1.2", func(v []float64) (float64, bool) {
 		n := int64(len(v))
 		if n < 4 {
 			return 0, false
@@ -54,7 +54,7 @@ var shapeAggregates = []*Aggregate{
 		g.Add(g.Mul(g, whole(n+1)), whole(6))
 		return rounded(g.Quo(g.Mul(g, whole(n-1)), precise().Mul(whole(n-2), whole(n-3)))), ok
 	}),
-	shape("kurtosis_pop", "The excess kurtosis of the values as a whole population.", "1, 3", "-2.0", func(v []float64) (float64, bool) {
+	exactShape("kurtosis_pop", "The excess kurtosis of the values as a whole population.", "1, 3", "-2.0", func(v []float64) (float64, bool) {
 		if len(v) < 2 {
 			return 0, false
 		}
@@ -119,6 +119,13 @@ func whole(n int64) *big.Float { return precise().SetInt64(n) }
 func rounded(x *big.Float) float64 {
 	f, _ := x.Float64()
 	return f
+}
+
+// exactShape is shape for a function that computes precisely and rounds once.
+func exactShape(name, summary, rows, want string, f func(v []float64) (float64, bool)) *Aggregate {
+	a := shape(name, summary, rows, want, f)
+	a.Differs = "Exact, rounded once."
+	return a
 }
 
 // centralMoments are the means of the second, third and fourth powers of the distances from the mean. ok is false when a

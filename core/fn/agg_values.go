@@ -136,6 +136,9 @@ func joinsTexts(args []types.Type, consts []types.Value) (Resolved, error) {
 		case string:
 			r.Data = sep
 		default:
+			if args[1].Kind == types.Null { // every row has a NULL argument then, so that the result is NULL
+				return r, nil
+			}
 			return r, errs.New(errs.Schema, "bind", "the separator of string_agg must be a constant text")
 		}
 	}

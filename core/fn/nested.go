@@ -60,21 +60,8 @@ var nested = []*Scalar{
 		slices.Reverse(l)
 		return l
 	}, "list_reverse([1, 2, 3])", "[3, 2, 1]"),
-	listToList("list_sort", "The elements in ascending order, NULLs last.", []string{"array_sort"}, func(l []types.Value, t types.Type) []types.Value {
-		slices.SortStableFunc(l, func(a, b types.Value) int {
-			return types.Compare(a, b, t)
-		})
-		return l
-	}, "list_sort([3, 1, 2])", "[1, 2, 3]"),
-	listToList("list_reverse_sort", "The elements in descending order, NULLs last.", []string{"array_reverse_sort"}, func(l []types.Value, t types.Type) []types.Value {
-		slices.SortStableFunc(l, func(a, b types.Value) int {
-			if (a == nil) != (b == nil) {
-				return types.Compare(a, b, t)
-			}
-			return types.Compare(b, a, t)
-		})
-		return l
-	}, "list_reverse_sort([3, 1, 2])", "[3, 2, 1]"),
+	sortFn("list_sort", "The elements in ascending order, NULLs last, or as told: list_sort(l, 'DESC', 'NULLS FIRST').", []string{"array_sort"}, false, ex("list_sort([3, 1, 2])", "[1, 2, 3]"), ex("list_sort([1, NULL, 2], 'DESC', 'NULLS FIRST')", "[NULL, 2, 1]")),
+	sortFn("list_reverse_sort", "The elements in descending order, NULLs last, or as told.", []string{"array_reverse_sort"}, true, ex("list_reverse_sort([3, 1, 2])", "[3, 2, 1]")),
 	listToList("list_distinct", "The distinct elements that are not NULL, in the order of their first appearance.", []string{"array_distinct"}, distinctValues, "list_distinct([1, 1, 2])", "[1, 2]").
 		differs("DuckDB's order is that of its hash table."),
 	{Name: "list_unique", Category: Nested, Summary: "The number of distinct elements that are not NULL.", Aliases: []string{"array_unique"}, Overloads: []Overload{
@@ -167,6 +154,62 @@ func listToList(name, about string, aliases []string, f func([]types.Value, type
 		Overloads: []Overload{listOverload(Types{anyList}, types.ListOf, func(c *Call) (arrow.Array, error) {
 			return values(c, func(i int) types.Value { return f(valueAt(c, 0, i).([]types.Value), *c.Types[0].Elem) })
 		})}}
+}
+
+// sortFn sorts a list. list_sort also takes the direction and where NULLs go, list_reverse_sort the latter, as constants.
+func sortFn(name, about string, aliases []string, desc bool, examples ...Example) *Scalar {
+	var out []Overload
+	for extra := range 3 {
+		if desc && extra == 2 {
+			break
+		}
+		args := append(Types{anyList}, same(str, extra)...)
+		out = append(out, Overload{Args: args, Resolve: func(ts []types.Type, consts []types.Value) (Resolved, error) {
+			key := SortKey{Desc: desc}
+			for i := 1; i < len(ts); i++ {
+				word, _ := constAt(consts, i).(string)
+				switch strings.ToUpper(word) {
+				case "ASC", "ASCENDING", "DESC", "DESCENDING":
+					if i == 1 && !desc {
+						key.Desc = strings.ToUpper(word)[0] == 'D'
+						continue
+					}
+				case "NULLS FIRST", "NULLS LAST":
+					if i == 2 || desc {
+						key.NullsFirst = strings.ToUpper(word) == "NULLS FIRST"
+						continue
+					}
+				}
+				return Resolved{}, errs.New(errs.Schema, "bind", "%s cannot sort by '%s'", name, word).WithHint("the order is 'ASC' or 'DESC', then 'NULLS FIRST' or 'NULLS LAST'")
+			}
+			l := ts[0]
+			if l.Kind != types.List {
+				l = types.ListOf(types.NullType)
+			}
+			return Resolved{Args: append(Types{l}, args[1:]...), Returns: l, Kernel: func(c *Call) (arrow.Array, error) {
+				return values(c, func(i int) types.Value {
+					l := valueAt(c, 0, i).([]types.Value)
+					slices.SortStableFunc(l, func(a, b types.Value) int { return key.compare(a, b, *c.Types[0].Elem) })
+					return l
+				})
+			}}, nil
+		}})
+	}
+	return &Scalar{Name: name, Category: Nested, Summary: about, Aliases: aliases, Overloads: out, Examples: examples}
+}
+
+// compare orders two values by the key; NULLs go last unless it says otherwise.
+func (k SortKey) compare(a, b types.Value, t types.Type) int {
+	switch {
+	case (a == nil) != (b == nil):
+		if (a == nil) == k.NullsFirst {
+			return -1
+		}
+		return 1
+	case k.Desc:
+		return types.Compare(b, a, t)
+	}
+	return types.Compare(a, b, t)
 }
 
 // listValue interleaves the arguments' rows.
