@@ -56,6 +56,9 @@ func grabOf[T element](n int) []T {
 }
 
 // recycle gives the buffers of an array back that nobody but the caller has.
+//
+// AIDEV-NOTE: a buffer that somebody still reads would change under them. So only columns of our own decoders come here,
+// gathered away before anyone but a filter saw them, and pages whose values have been decoded.
 func recycle(a arrow.Array) {
 	for _, b := range a.Data().Buffers() {
 		if b != nil {

@@ -31,7 +31,7 @@ type join struct {
 	sch         *arrow.Schema
 	leftKeys    *expr.Program
 	rightKeys   *expr.Program
-	on          *expr.Program // over left and right columns; nil: always true
+	on          *pairFilter // nil: always true
 
 	built   once
 	table   *hashtable.Join
@@ -198,29 +198,20 @@ func (j *join) pairs(p *prober) (*flow.Morsel, error) {
 			p.m = nil
 			return nil, nil
 		}
-		cols := j.pairColumns(p.m.Batch.Columns(), p.probe[:k], p.bld[:k], int(p.m.Batch.NumRows()))
-		bld := p.bld[:k]
+		left, probe, bld := p.m.Batch.Columns(), p.probe[:k], p.bld[:k]
 		if j.on != nil {
-			sel, all, err := j.on.EvalFilter(j.env.Fn, cols, k)
-			if err != nil {
+			var err error
+			if probe, bld, err = j.on.keep(j.env.Fn, left, j.build.cols, probe, bld); err != nil {
 				return nil, err
 			}
-			if !all {
-				if len(sel) == 0 {
-					continue
-				}
-				cols, k = kernels.TakeBatch(cols, sel), len(sel)
-				kept := make([]int32, k)
-				for i, s := range sel {
-					kept[i] = bld[s]
-				}
-				bld = kept
+			if len(probe) == 0 {
+				continue
 			}
 		}
 		if j.keepsBuildRows() {
 			j.table.Mark(bld)
 		}
-		return morsel(j.sch, p.m.Seq, cols, k), nil
+		return morsel(j.sch, p.m.Seq, j.pairColumns(left, probe, bld, int(p.m.Batch.NumRows())), len(probe)), nil
 	}
 }
 
@@ -261,16 +252,9 @@ func (j *join) accepted(p *prober, m *flow.Morsel, visit func(probe, bld []int32
 		}
 		probe, bld := p.probe[:k], p.bld[:k]
 		if j.on != nil {
-			sel, all, err := j.on.EvalFilter(j.env.Fn, j.pairColumns(m.Batch.Columns(), probe, bld, n), k)
-			if err != nil {
+			var err error
+			if probe, bld, err = j.on.keep(j.env.Fn, m.Batch.Columns(), j.build.cols, probe, bld); err != nil {
 				return err
-			}
-			if !all {
-				a, b := make([]int32, len(sel)), make([]int32, len(sel))
-				for i, s := range sel {
-					a[i], b[i] = probe[s], bld[s]
-				}
-				probe, bld = a, b
 			}
 		}
 		if err := visit(probe, bld); err != nil {
@@ -407,8 +391,8 @@ func (j *join) unknown(p *prober, m *flow.Morsel, row int) (bool, error) {
 	for i := range probe {
 		probe[i] = int32(row)
 	}
-	sel, all, err := j.on.EvalFilter(j.env.Fn, j.pairColumns(m.Batch.Columns(), probe, cand, -1), len(cand))
-	return all || len(sel) > 0, err
+	kept, _, err := j.on.keep(j.env.Fn, m.Batch.Columns(), j.build.cols, probe, cand)
+	return len(kept) > 0, err
 }
 
 // unmatched emits the build rows that no pair used, with NULLs on the left.

@@ -12,7 +12,6 @@ import (
 	"github.com/riverbed/riverbed/core/hashtable"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
-	"github.com/riverbed/riverbed/core/types"
 )
 
 // leftBuilt is a semi or anti join whose left input is much the smaller: it is the left that is held, and the right streams
@@ -23,7 +22,7 @@ type leftBuilt struct {
 	left, right Operator
 	leftKeys    *expr.Program
 	rightKeys   *expr.Program
-	on          *expr.Program // over left and right columns; nil: always true
+	on          *pairFilter // nil: always true
 
 	ran   once
 	table *hashtable.Join
@@ -118,20 +117,11 @@ func (j *leftBuilt) markPairs(p *hashtable.Prober, right []arrow.Array) error {
 		if k == 0 {
 			return nil
 		}
-		cols := append(kernels.TakeBatch(j.build.cols, bld[:k]), kernels.TakeBatch(right, probe[:k])...)
-		sel, all, err := j.on.EvalFilter(j.env.Fn, cols, k)
+		left, _, err := j.on.keep(j.env.Fn, j.build.cols, right, bld[:k], probe[:k])
 		if err != nil {
 			return err
 		}
-		if all {
-			j.table.Mark(bld[:k])
-			continue
-		}
-		kept := make([]int32, len(sel))
-		for i, s := range sel {
-			kept[i] = bld[s]
-		}
-		j.table.Mark(kept)
+		j.table.Mark(left)
 	}
 }
 
@@ -145,35 +135,4 @@ func (j *leftBuilt) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
 	}
 	part := j.rows[from:min(from+ChunkRows, int64(len(j.rows)))]
 	return morsel(j.Schema(), from/ChunkRows, kernels.TakeBatch(j.build.cols, part), len(part)), nil
-}
-
-// compiled is the parts of a join node that both of its forms need.
-type compiled struct {
-	left, right *expr.Program // keys
-	on          *expr.Program
-	table       *hashtable.Join
-}
-
-func compileJoin(n *plan.Join) (c compiled, err error) {
-	var lk, rk []expr.Expr
-	var ts []types.Type
-	var nullSafe []bool
-	for _, k := range n.Keys {
-		lk, rk = append(lk, k.Left), append(rk, k.Right)
-		ts, nullSafe = append(ts, k.Left.Type()), append(nullSafe, k.NullSafe)
-	}
-	if c.left, err = expr.CompileAll(lk, layoutOf(n.Left.Columns())); err != nil {
-		return c, err
-	}
-	if c.right, err = expr.CompileAll(rk, layoutOf(n.Right.Columns())); err != nil {
-		return c, err
-	}
-	if n.On != nil {
-		both := append(append([]plan.Column{}, n.Left.Columns()...), n.Right.Columns()...)
-		if c.on, err = expr.Compile(n.On, layoutOf(both)); err != nil {
-			return c, err
-		}
-	}
-	c.table = hashtable.NewJoin(ts, nullSafe)
-	return c, nil
 }

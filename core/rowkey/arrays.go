@@ -45,11 +45,37 @@ func texts(a arrow.Array) ([]int32, []byte) {
 }
 
 // textSize is the size of an escaped text with its end.
-func textSize(s []byte) int { return len(s) + bytes.Count(s, []byte{0}) + 2 }
+func textSize(s []byte) int {
+	if len(s) > fewBytes {
+		return len(s) + bytes.Count(s, []byte{0}) + 2
+	}
+	n := len(s) + 2
+	for _, c := range s {
+		if c == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// fewBytes is up to where a loop is cheaper than the calls that longer texts are worth.
+const fewBytes = 8
 
 // putText writes an escaped text with its end and returns its size.
 func putText(dst, s []byte) int {
 	n := 0
+	if len(s) <= fewBytes {
+		for _, c := range s {
+			dst[n] = c
+			n++
+			if c == 0 {
+				dst[n] = 0xFF
+				n++
+			}
+		}
+		dst[n], dst[n+1] = 0, 0
+		return n + 2
+	}
 	for {
 		z := bytes.IndexByte(s, 0)
 		if z < 0 {
