@@ -177,7 +177,7 @@ func (e *expressions) predicate(depth int) string {
 	case 1:
 		return "(" + e.predicate(depth-1) + " OR " + e.predicate(depth-1) + ")"
 	case 2:
-		return "NOT (" + e.predicate(depth-1) + ")"
+		return "(NOT (" + e.predicate(depth-1) + "))"
 	case 3:
 		return "(" + e.of(kind(g.r.IntN(int(kinds))), depth-1) + pick(g.r, " IS NULL", " IS NOT NULL") + ")"
 	case 4:
@@ -213,7 +213,7 @@ func (e *expressions) subquery() string {
 	if e.g.chance(2) {
 		from, scope := e.g.from(0)
 		in := &expressions{g: e.g, scope: scope, outer: outer}
-		return pick(e.g.r, "", "NOT ") + "EXISTS (SELECT 1" + from + " WHERE " + in.predicate(1) + ")"
+		return "(" + pick(e.g.r, "", "NOT ") + "EXISTS (SELECT 1" + from + " WHERE " + in.predicate(1) + "))"
 	}
 	from, scope := e.g.from(0)
 	in := &expressions{g: e.g, scope: scope}
