@@ -93,6 +93,19 @@ func (s *scan) filterStage(cols []int, conds []expr.Expr) (flow.Stage, error) {
 	}}, err
 }
 
+type selector = func(worker int, cols []arrow.Array, n int) ([]int32, bool, error)
+
+// guarded keeps a panic of ours from being taken for a fault of the file that is being read.
+func guarded(sel selector) selector {
+	return func(worker int, cols []arrow.Array, n int) (rows []int32, all bool, err error) {
+		err = guard(func() (err error) {
+			rows, all, err = sel(worker, cols, n)
+			return err
+		})
+		return rows, all, err
+	}
+}
+
 // membership is a set of keys that a join above has built: rows whose keys are not in it will be dropped.
 type membership struct {
 	keys []expr.Expr // of the probe side

@@ -60,6 +60,9 @@ func (s *scan) start(ctx context.Context) (err error) {
 			}
 		}
 		if narrow.Stages = append(narrow.Stages, s.stages...); len(narrow.Stages) > 0 {
+			for i := range narrow.Stages {
+				narrow.Stages[i].Select = guarded(narrow.Stages[i].Select)
+			}
 			req.Narrow = narrow
 		}
 	}
