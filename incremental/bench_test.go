@@ -112,3 +112,28 @@ func BenchmarkStep(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSmallStep measures a step that little arrives in: one row, on state that thousands of rows have left.
+func BenchmarkSmallStep(b *testing.B) {
+	for _, q := range benchQueries {
+		b.Run(q.name, func(b *testing.B) {
+			op, err := optest.Build(b, bidDDL, q.query)
+			if err != nil {
+				b.Skip(err)
+			}
+			g := op.Graph()
+			batches := benchBatches(g.Sources()[0].Source.Fields, 2)
+			step := func(rows arrow.RecordBatch) {
+				if _, err := g.Step(incremental.Input{Pushes: []incremental.Push{{Split: "p", Batch: rows}}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			step(batches[0])
+			at := int64(0)
+			for b.Loop() {
+				step(batches[1].NewSlice(at, at+1))
+				at = (at + 1) % (benchRows - 1)
+			}
+		})
+	}
+}

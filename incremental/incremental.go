@@ -112,6 +112,16 @@ func (g *Graph) Watermark() flow.Watermark {
 	return g.root.wm
 }
 
+// SplitWatermarks tells, for the source at a position in Sources, how far each of its splits has come. Idle and ended splits are
+// among them; a split without a row is at NoWatermark.
+func (g *Graph) SplitWatermarks(source int) map[string]flow.Watermark {
+	out := map[string]flow.Watermark{}
+	for _, sp := range g.sources[source].splits {
+		out[sp.ID] = sp.Watermark
+	}
+	return out
+}
+
 // Stats tells what the graph holds and did.
 type Stats struct {
 	Step           flow.Step

@@ -1,9 +1,11 @@
 package incremental_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/incremental"
 	"github.com/riverbed/riverbed/incremental/optest"
 )
@@ -141,4 +143,20 @@ func TestAWatermarkByHandMakesNoSplit(t *testing.T) {
 func TestDeclaredLatenessOfAnUpdatingStream(t *testing.T) {
 	op := optest.New(t, "CREATE STREAM s (ts TIMESTAMP, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '0 seconds') WITH (kind = 'updating', lateness_ms = 5000)", "SELECT v FROM s")
 	op.Delta("+1 00:20 1", "+1 00:15 2", "-1 00:14 3").Emits("+1 1", "+1 2").Late("-1 00:14 3")
+}
+
+func TestSplitWatermarks(t *testing.T) {
+	op := optest.New(t, stream, "SELECT v FROM s")
+	op.Open("", "c").Push("s/a +1 00:20 1", "s/b +1 00:10 2").Step()
+	at := func(text string) flow.Watermark {
+		w, err := optest.Time(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	want := map[string]flow.Watermark{"a": at("00:15"), "b": at("00:05"), "c": flow.NoWatermark}
+	if got := op.Graph().SplitWatermarks(0); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
