@@ -155,3 +155,24 @@ func BenchmarkBuildCHeap(b *testing.B) {
 		wide(mem).Release()
 	}
 }
+
+// A pushed batch is often a slice of a large table: only its rows are copied.
+func TestHeapCopyOfASliceIsSmall(t *testing.T) {
+	rec := wide(memory.NewGoAllocator())
+	const from, to = 100, 110
+	slice := rec.NewSlice(from, to)
+	got, err := toHeap(slice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range got.Columns() {
+		if !array.Equal(c, slice.Column(i)) {
+			t.Errorf("column %d is %v, not %v", i, c, slice.Column(i))
+		}
+		for _, b := range c.Data().Buffers() {
+			if b != nil && b.Len() > 8*(to-from+1) {
+				t.Errorf("column %d has a buffer of %d bytes for %d rows", i, b.Len(), to-from)
+			}
+		}
+	}
+}
