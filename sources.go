@@ -155,7 +155,7 @@ func (s *Session) addStream(name string, st flow.Stream, watermark, eventTime st
 			return errs.New(errs.Schema, "create stream", "a column may not be named %q", f.Name)
 		}
 	}
-	if watermark != "" {
+	if watermark != "" || eventTime != "" {
 		spec, err := s.watermark(src.Fields, watermark, eventTime)
 		if err != nil {
 			return err
@@ -169,37 +169,45 @@ func (s *Session) addStream(name string, st flow.Stream, watermark, eventTime st
 	return nil
 }
 
-// watermark binds a watermark expression. The event-time column is the one that the expression names.
+// watermark reads how a stream tells event time: a watermark expression, whose one column is the event time unless
+// eventTime names it; or eventTime alone, whose watermark is then only set by hand.
 func (s *Session) watermark(fields []types.Field, text, eventTime string) (*plan.WatermarkSpec, error) {
-	x, err := sql.ParseExpr(text)
-	if err != nil {
-		return nil, errs.As(err).WithSQL(text)
-	}
-	e, err := bind.New(&scopeCatalog{s: s}, bind.Options{SQL: text}).Expr(x, fields, types.Type{})
-	if err != nil {
-		return nil, err
-	}
-	if !e.Type().IsTemporal() || e.Type().Kind == types.Time {
-		return nil, errs.New(errs.Schema, "create stream", "the watermark %q is of type %s, not a timestamp", text, e.Type())
-	}
+	spec := &plan.WatermarkSpec{SQL: text}
 	named := map[expr.ColID]bool{}
-	expr.Columns(e, named)
-	at := -1
+	if text != "" {
+		x, err := sql.ParseExpr(text)
+		if err != nil {
+			return nil, errs.As(err).WithSQL(text)
+		}
+		if spec.Expr, err = bind.New(&scopeCatalog{s: s}, bind.Options{SQL: text}).Expr(x, fields, types.Type{}); err != nil {
+			return nil, err
+		}
+		if t := spec.Expr.Type(); !t.IsTemporal() || t.Kind == types.Time {
+			return nil, errs.New(errs.Schema, "create stream", "the watermark %q is of type %s, not a timestamp", text, t)
+		}
+		expr.Columns(spec.Expr, named)
+	}
+	var at []int
+	var names []string
 	for i, f := range fields {
+		names = append(names, f.Name)
 		if strings.EqualFold(f.Name, eventTime) || (eventTime == "" && named[expr.ColID(i)]) {
-			if at >= 0 {
-				return nil, errs.New(errs.Schema, "create stream", "the watermark %q names several columns", text).WithHint("say which one is the event time: event_time = '…'")
-			}
-			at = i
+			at = append(at, i)
 		}
 	}
-	if at < 0 {
+	switch {
+	case len(at) > 1:
+		return nil, errs.New(errs.Schema, "create stream", "the watermark %q names several columns", text).WithHint("say which one is the event time: event_time = '…'")
+	case len(at) == 0 && eventTime != "":
+		return nil, errs.New(errs.Schema, "create stream", "the stream has no column %q to be its event time", eventTime).WithHint("%s", errs.DidYouMean(eventTime, names))
+	case len(at) == 0:
 		return nil, errs.New(errs.Schema, "create stream", "the watermark %q names no column of the stream", text)
 	}
-	if !fields[at].Type.IsTimestamp() && fields[at].Type.Kind != types.Date {
-		return nil, errs.New(errs.Schema, "create stream", "the event-time column %q is of type %s, not a timestamp", fields[at].Name, fields[at].Type)
+	spec.Column = at[0]
+	if f := fields[spec.Column]; !f.Type.IsTimestamp() && f.Type.Kind != types.Date {
+		return nil, errs.New(errs.Schema, "create stream", "the event-time column %q is of type %s, not a timestamp", f.Name, f.Type)
 	}
-	return &plan.WatermarkSpec{Column: at, Expr: e, SQL: text}, nil
+	return spec, nil
 }
 
 func sourceNames() []string {
