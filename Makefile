@@ -13,11 +13,14 @@ export CGO_ENABLED
 LIB      := python/riverbed/libriverbed.so
 GO_BUILD  = go build $(GO_BUILD_FLAGS) -buildmode=c-shared \
             -ldflags '$(GO_LDFLAGS) -extldflags=-Wl,--version-script=$(CURDIR)/$(GO_VERSION_SCRIPT)'
-GO_TEST   = python tools/go_test.py
+# Go ends a package's tests after ten minutes unless told not to; a busy machine may take longer.
+GO_TEST   = go test -timeout 0
+GO_NOTED  = python tools/go_test.py
 RACE     := ./incremental/... ./state/...
 CASE     ?= all
 SEED     ?= 1
 N        ?= 10000
+SUITES   ?= ../shared/cases/peer-suites
 
 # What each target tests lives in these folders.
 PARITY := ./tests/go/parity/...
@@ -28,7 +31,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 .PHONY: setup
-setup: ## install what is missing: Debian packages, Go, .venv, the library (done by demo and test)
+setup: ## install what is missing: Debian packages, Go, .venv, the library (most targets begin with it)
 	@tools/setup.sh
 
 .PHONY: dev
@@ -43,26 +46,26 @@ demo: setup ## one SQL text over Parquet and over Kafka, the same rows (KAFKA_BR
 .PHONY: test
 test: setup ## all tests but the long suites
 	@rm -rf build/skips && mkdir -p build/skips
-	$(GO_TEST) go $$(go list ./... | grep -vE '^$(GO_MODULE)/(incremental|state)(/|$$)')
-	$(GO_TEST) go-race -race $(RACE)
+	$(GO_NOTED) go $$(go list ./... | grep -vE '^$(GO_MODULE)/(incremental|state)(/|$$)')
+	$(GO_NOTED) go-race -race $(RACE)
 	pytest -rs --junitxml build/skips/pytest.xml tests/python
 	python tools/check_skips.py
 
 .PHONY: test-batch
-test-batch: ## Go tests of the shared core and the batch engine
-	go test . ./core/... ./connectors/...
+test-batch: setup ## Go tests of the shared core and the batch engine
+	$(GO_TEST) . ./core/... ./connectors/...
 
 .PHONY: test-incr
-test-incr: ## Go tests of the incremental engine and its state, with the race detector
-	go test -race $(RACE)
+test-incr: setup ## Go tests of the incremental engine and its state, with the race detector
+	$(GO_TEST) -race $(RACE)
 
 .PHONY: test-prop
-test-prop: ## N random cases per operator and N random queries, compared after every step; deliberate faults (N=10000 SEED=1)
-	RIVERBED_PROP_CASES=$(N) RIVERBED_QUERIES=$(N) RIVERBED_MUTANTS=1 RIVERBED_SEED=$(SEED) go test -count=1 -timeout 0 $(PROP)
+test-prop: setup ## N random cases per operator and N random queries, compared after every step; deliberate faults (N=10000 SEED=1)
+	RIVERBED_PROP_CASES=$(N) RIVERBED_QUERIES=$(N) RIVERBED_MUTANTS=1 RIVERBED_SEED=$(SEED) $(GO_TEST) -count=1 $(PROP)
 
 .PHONY: parity
-parity: ## every file of tests/sql as batch, row by row, at random cuttings, on 4 workers, with restarts
-	RIVERBED_PARITY=full RIVERBED_SEED=$(SEED) go test -count=1 -timeout 0 $(PARITY)
+parity: setup ## every file of tests/sql as batch, row by row, at random cuttings, on 4 workers, with restarts
+	RIVERBED_PARITY=full RIVERBED_SEED=$(SEED) $(GO_TEST) -count=1 $(PARITY)
 
 .PHONY: test-eo
 test-eo: ## (later) exactly-once: kill -9 between stage and commit, sinks compared row by row
@@ -73,34 +76,35 @@ sim: ## (later) simulation: a whole pipeline on one goroutine with a failing wor
 	@echo "make sim comes with the durable checkpoints: it will run a pipeline on a fake clock, a file system that forgets and a broker that fails, from SEED=$(SEED)." >&2; exit 1
 
 .PHONY: fuzz
-fuzz: ## every Go fuzz target for FUZZTIME each (FUZZTIME=30s)
+fuzz: setup ## every Go fuzz target for FUZZTIME each (FUZZTIME=30s)
 	@tools/fuzz.sh $(or $(FUZZTIME),30s)
 
 .PHONY: bench
-bench: dev ## benchmarks beside their peers (CASE=tpch, nexmark, nexmark/q5, boundary, …)
+bench: setup ## benchmarks beside their peers (CASE=tpch, nexmark, nexmark/q5, boundary, …)
 	python bench/run.py $(CASE)
 
 .PHONY: bench-compare
-bench-compare: ## compare two results of make bench (OLD=file NEW=file)
+bench-compare: setup ## compare two results of make bench (OLD=file NEW=file)
 	python bench/compare.py $(OLD) $(NEW)
 
 .PHONY: lint
-lint: $(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION) ## gofmt, go vet, staticcheck, golangci-lint, ruff, mypy --strict, stubtest, import rules
+lint: setup $(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION) ## gofmt, go vet, staticcheck, golangci-lint, ruff, mypy --strict, stubtest, import rules
 	@tools/lint.sh
 
-$(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION):
+$(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION): | setup
 	@tools/go_tool.sh github.com/golangci/golangci-lint/v2/cmd/golangci-lint $(GOLANGCI_VERSION) $(TOOLBIN)
 
-$(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION):
+$(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION): | setup
 	@tools/go_tool.sh honnef.co/go/tools/cmd/staticcheck $(STATICCHECK_VERSION) $(TOOLBIN)
 
 .PHONY: coverage
-coverage: ## test coverage of the Go code, by package, in coverage.out
-	go test -coverprofile coverage.out -coverpkg ./... ./... | tee build/coverage.txt
+coverage: setup ## test coverage of the Go code, by package, in coverage.out
+	@mkdir -p build
+	$(GO_TEST) -coverprofile coverage.out -coverpkg ./... ./... | tee build/coverage.txt
 	go tool cover -func coverage.out | tail -1
 
 .PHONY: generate
-generate: ## generated files: docs/sql-reference.md, docs/operator-semantics.md, docs/connectors
+generate: setup ## generated files: docs/sql-reference.md, docs/operator-semantics.md, docs/connectors
 	go generate ./...
 
 .PHONY: docs
@@ -112,5 +116,5 @@ wheel: setup ## a repaired manylinux wheel in dist/, tested in a fresh environme
 	@tools/wheel.sh
 
 .PHONY: peer-suites
-peer-suites: dev ## test data of peers, read from ../shared/cases/peer-suites
-	@tools/peer_suites.sh
+peer-suites: setup ## test data of similar systems, which is no part of the project (SUITES=folder)
+	@tools/peer_suites.sh '$(SUITES)'

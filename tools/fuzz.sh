@@ -6,6 +6,6 @@ cd "$(dirname "$0")/.."
 for package in $(go list ./...); do
   for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
     say "$package $target"
-    go test -run '^$' -fuzz "^$target\$" -fuzztime "$1" "$package"
+    go test -timeout 0 -run '^$' -fuzz "^$target\$" -fuzztime "$1" "$package"
   done
 done

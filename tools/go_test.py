@@ -3,7 +3,7 @@
     python tools/go_test.py NAME [go test arguments…]
 
 Prints what `go test` prints (output of failing tests, one closing line a package) and writes build/skips/NAME.txt:
-a line `package.Test: reason` for each skipped test, which check_skips.py reads.
+a line `package.Test: reason` for each skipped test, which check_skips.py reads. No test is ended for taking long.
 """
 
 import json
@@ -14,7 +14,7 @@ from collections import defaultdict
 
 
 def main(name: str, arguments: list[str]) -> int:
-    process = subprocess.Popen(["go", "test", "-json", *arguments], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(["go", "test", "-json", "-timeout", "0", *arguments], stdout=subprocess.PIPE, text=True)
     output: dict[tuple[str, str], list[str]] = defaultdict(list)
     skips: list[str] = []
     assert process.stdout is not None

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/lib.sh
 
-# command → Debian package. Java and Maven bring the real Kafka broker of the tests; without them those tests skip.
+# command → Debian package. Java and Maven bring the real Kafka broker of the tests, which `make test` does not do without.
 declare -A packages=(
   [gcc]=gcc [make]=make [git]=git [readelf]=binutils [java]=default-jre-headless [mvn]=maven
 )
