@@ -88,7 +88,7 @@ bench-compare: setup ## compare two results of make bench (OLD=file NEW=file)
 	python bench/compare.py $(OLD) $(NEW)
 
 .PHONY: lint
-lint: setup $(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION) ## gofmt, go vet, staticcheck, golangci-lint, ruff, mypy --strict, stubtest, import rules
+lint: setup $(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION) ## gofmt, go vet, staticcheck, golangci-lint, ruff, mypy --strict, stubtest, rules of the source tree
 	@tools/lint.sh
 
 $(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION): | setup

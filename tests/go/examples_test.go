@@ -1,3 +1,7 @@
+// Package repo holds the tests that cross packages: the examples of all functions, the questions of NEXMark, a sink and
+// its source, a real broker.
+//
+// Invariant: what they compare was worked out in two ways.
 package repo
 
 import (

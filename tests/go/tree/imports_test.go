@@ -1,8 +1,8 @@
-// Package repo holds the tests that look at the source tree as a whole: who imports whom, what every package says of
+// Package tree holds the tests that look at the source tree as a whole: who imports whom, what every package says of
 // itself, and which doors to the outside stay shut.
 //
 // Invariant: a failing test says which file to change and how.
-package repo
+package tree
 
 import (
 	"go/ast"
@@ -72,7 +72,7 @@ func under(folder string, names ...string) bool {
 
 func files(t *testing.T) []file {
 	t.Helper()
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	var out []file
 	fset := token.NewFileSet()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -1,4 +1,4 @@
-package repo
+package tree
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // The generated pages are those that the registries give now.
 func TestGeneratedPagesAreCurrent(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	all, err := pages.All(root)
 	if err != nil {
 		t.Fatal(err)
