@@ -262,8 +262,8 @@ type SetOp struct {
 	Cols        []Column
 }
 
-// Window computes window functions (OVER). Batch and incremental forms come with the issue for the whole SQL;
-// what the rules can turn into GroupTopN runs now, the rest is refused while planning.
+// Window computes window functions (OVER). No engine runs it yet: what the rules can turn into GroupTopN runs as that,
+// the rest is refused while planning.
 type Window struct {
 	Input Node
 	Funcs []WindowItem
