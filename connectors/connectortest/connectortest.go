@@ -208,7 +208,6 @@ func Drain(t testing.TB, s flow.Stream, split flow.Split, from flow.Position, li
 			continue
 		}
 		quiet = 0
-		st := Stretch{Next: rows.Next}
 		if rows.Batch != nil {
 			if n := int(rows.Batch.NumRows()); n > limit {
 				t.Fatalf("a read of at most %d rows brought %d", limit, n)
@@ -220,16 +219,23 @@ func Drain(t testing.TB, s flow.Stream, split flow.Split, from flow.Position, li
 			if err := form(rows.Batch, fields); err != nil {
 				t.Fatal(err)
 			}
-			for i := range int(rows.Batch.NumRows()) {
-				st.Rows = append(st.Rows, Row(rows.Batch, i))
-			}
 		}
-		for _, b := range rows.Bad {
-			st.Bad = append(st.Bad, string(b.Raw)+": "+b.Error)
-		}
-		out = append(out, st)
+		out = append(out, stretch(rows))
 	}
 	return out
+}
+
+func stretch(rows flow.Rows) Stretch {
+	st := Stretch{Next: rows.Next}
+	if rows.Batch != nil {
+		for i := range int(rows.Batch.NumRows()) {
+			st.Rows = append(st.Rows, Row(rows.Batch, i))
+		}
+	}
+	for _, b := range rows.Bad {
+		st.Bad = append(st.Bad, string(b.Raw)+": "+b.Error)
+	}
+	return st
 }
 
 // Flat joins what stretches brought.
@@ -247,7 +253,7 @@ type StreamConfig struct {
 }
 
 // Stream runs the conformance tests of streams: from every position that a reading passes the same suffix is read
-// again, whatever the size of reads; and positions are not reused.
+// again, whatever the size of reads; positions are not reused; and two readers that are open at once read the same rows.
 func Stream(t *testing.T, c StreamConfig) {
 	t.Helper()
 	s := c.Open(t)
@@ -272,6 +278,9 @@ func Stream(t *testing.T, c StreamConfig) {
 		whole := Drain(t, s, split, "", c.Limit, 1)
 		again := Drain(t, s, split, "", c.Limit, 1)
 		same(t, split, "the beginning", again, whole)
+		for _, both := range together(t, s, split, c.Limit) {
+			same(t, split, "the beginning by one of two", both, whole)
+		}
 		if !s.Replayable() {
 			continue
 		}
@@ -286,6 +295,34 @@ func Stream(t *testing.T, c StreamConfig) {
 			}
 		}
 	}
+}
+
+// together reads a split with two readers in turns.
+func together(t *testing.T, s flow.Stream, split flow.Split, limit int) [2][]Stretch {
+	t.Helper()
+	var readers [2]flow.Reader
+	for i := range readers {
+		r, err := s.Open(t.Context(), split, "")
+		if err != nil {
+			t.Fatalf("split %s: the reader %d of two: %v", split.ID, i+1, err)
+		}
+		defer func() { _ = r.Close() }()
+		readers[i] = r
+	}
+	var out [2][]Stretch
+	for ended := [2]bool{}; !ended[0] || !ended[1]; {
+		for i, r := range readers {
+			if ended[i] {
+				continue
+			}
+			rows, err := r.Read(t.Context(), limit)
+			if ended[i] = errors.Is(err, io.EOF); err != nil && !ended[i] {
+				t.Fatal(err)
+			}
+			out[i] = append(out[i], stretch(rows))
+		}
+	}
+	return out
 }
 
 func same(t *testing.T, split flow.Split, from string, got, want []Stretch) {

@@ -15,8 +15,32 @@ import (
 // queueBytes bounds what waits for the reader of one partition; its fetching pauses above and goes on below half.
 const queueBytes = 16 << 20
 
-// consumer is the one client of a stream. A goroutine polls it and hands records to the queue of their partition.
-// It lives while a partition is open.
+// consumers are the clients of a stream. A client reads a partition once; whoever opens the same partition again while
+// the client lives, such as a second run, is given another client, so that readers never take each other's records.
+type consumers struct {
+	settings connectors.Settings
+
+	mu  sync.Mutex
+	all []*consumer
+}
+
+// open starts fetching a partition with the first client that may.
+func (c *consumers) open(partition int32, at kgo.Offset) (*consumer, *queue, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.all {
+		if q, err := one.open(partition, at); q != nil || err != nil {
+			return one, q, err
+		}
+	}
+	one := newConsumer(c.settings)
+	c.all = append(c.all, one)
+	q, err := one.open(partition, at)
+	return one, q, err
+}
+
+// consumer is one client. A goroutine polls it and hands records to the queue of their partition. The client lives while
+// a partition is open.
 type consumer struct {
 	settings connectors.Settings
 	topic    string
@@ -26,6 +50,7 @@ type consumer struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 	queues map[int32]*queue
+	used   map[int32]bool // partitions that the client was given: what it still fetches of a closed one must not reach the next reader
 }
 
 // queue holds the fetched records of one partition.
@@ -46,15 +71,15 @@ func (q *queue) tell() {
 }
 
 func newConsumer(s connectors.Settings) *consumer {
-	return &consumer{settings: s, topic: s.String("topic"), queues: map[int32]*queue{}}
+	return &consumer{settings: s, topic: s.String("topic"), queues: map[int32]*queue{}, used: map[int32]bool{}}
 }
 
-// open starts fetching a partition.
+// open starts fetching a partition; the queue is nil when the client has read it already.
 func (c *consumer) open(partition int32, at kgo.Offset) (*queue, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.queues[partition] != nil {
-		return nil, errs.Bug("open", "partition %d of %q is open already", partition, c.topic)
+	if c.used[partition] {
+		return nil, nil
 	}
 	if c.client == nil {
 		if err := c.start(); err != nil {
@@ -62,7 +87,7 @@ func (c *consumer) open(partition int32, at kgo.Offset) (*queue, error) {
 		}
 	}
 	q := &queue{news: make(chan struct{}, 1)}
-	c.queues[partition] = q
+	c.queues[partition], c.used[partition] = q, true
 	c.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{c.topic: {partition: at}})
 	return q, nil
 }
@@ -103,12 +128,12 @@ func (c *consumer) close(partition int32) {
 	part := map[string][]int32{c.topic: {partition}}
 	if len(c.queues) > 0 {
 		c.client.RemoveConsumePartitions(part)
-		c.client.ResumeFetchPartitions(part)
 		return
 	}
 	c.stop()
 	client, done := c.client, c.done
 	c.client = nil
+	clear(c.used)
 	go func() { // Close waits for the network; nobody needs to wait for it
 		<-done
 		client.Close()

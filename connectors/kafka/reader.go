@@ -27,8 +27,8 @@ type stream struct {
 	clock    clock.Clock
 	fields   []types.Field
 	start    start
-	consumer *consumer
 	ends     map[int32]span // bounded: what to read of each partition
+	clients  *consumers
 
 	mu    sync.Mutex
 	first map[int32]bool // the partitions at the first look; later ones begin at their beginning
@@ -49,7 +49,7 @@ func openStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, e
 	if _, err := s.Splits(ctx); err != nil { // the broker and the topic are there
 		return nil, err
 	}
-	s.consumer = newConsumer(req.Settings)
+	s.clients = &consumers{settings: req.Settings}
 	if s.fields == nil {
 		if s.fields, err = s.infer(ctx); err != nil {
 			return nil, err
@@ -155,7 +155,7 @@ func (s *stream) UntilLatest(ctx context.Context) (flow.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, start: s.start, first: s.first, consumer: newConsumer(s.settings), ends: ends}, nil
+	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, start: s.start, first: s.first, clients: &consumers{settings: s.settings}, ends: ends}, nil
 }
 
 // Open reads a partition from an offset, or from where the option start says.
@@ -194,7 +194,7 @@ func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 			return r, nil // nothing to read, no client needed
 		}
 	}
-	if r.queue, err = s.consumer.open(r.partition, at); err != nil {
+	if r.consumer, r.queue, err = s.clients.open(r.partition, at); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -232,6 +232,7 @@ type reader struct {
 	s         *stream
 	partition int32
 	split     string
+	consumer  *consumer
 	queue     *queue // nil: nothing to read
 	rows      *rows
 
@@ -248,7 +249,7 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 		if r.end >= 0 && r.next >= r.end {
 			return flow.Rows{}, io.EOF
 		}
-		recs, err := r.s.consumer.take(r.partition, r.queue)
+		recs, err := r.consumer.take(r.partition, r.queue)
 		if err != nil {
 			return flow.Rows{}, r.failed(err)
 		}
@@ -324,7 +325,7 @@ func (r *reader) count(of func(connectors.FieldCounter) int64) int64 {
 
 func (r *reader) Close() error {
 	if r.queue != nil {
-		r.s.consumer.close(r.partition)
+		r.consumer.close(r.partition)
 		r.queue = nil
 		r.recs = nil
 	}
