@@ -57,10 +57,11 @@ const (
 var sliceDecl = state.Decl{Name: "aggregate_slices", Version: 1, Key: state.RowKey,
 	About: "group key without the window, slice of time → row count, accumulators"}
 
-// hopOf returns the hopping window that an aggregate can take over, and the node below it.
+// hopOf returns the hopping window that an aggregate can take over, and the node below it. A total without keys has its row
+// before any input, and is left to the aggregate.
 func hopOf(n plan.Node, emit plan.EmitPolicy) (*plan.Aggregate, *plan.TimeWindow) {
 	a, ok := n.(*plan.Aggregate)
-	if !ok || a.Sets != nil {
+	if !ok || a.Sets != nil || len(a.Keys) == 0 {
 		return nil, nil
 	}
 	w, ok := a.Input.(*plan.TimeWindow)
