@@ -2,6 +2,7 @@ package repo
 
 import (
 	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,15 +17,37 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// service runs the script of the broker.
-func service(t *testing.T, verb string) string {
+// broker is Apache Kafka on ports and data of its own, so that tests that run side by side do not meet.
+type broker struct {
+	script string
+	env    []string
+}
+
+func newBroker(t *testing.T) *broker {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join("..", "..", "tools", "services", "kafka.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(script, verb)
-	cmd.Env = append(cmd.Environ(), "KAFKA_PORT=19192")
+	b := &broker{script: script, env: []string{"KAFKA_DATA=" + t.TempDir()}}
+	for _, name := range []string{"KAFKA_PORT", "KAFKA_CONTROLLER_PORT"} {
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer free.Close() // both are held until both are known
+		b.env = append(b.env, fmt.Sprintf("%s=%d", name, free.Addr().(*net.TCPAddr).Port))
+	}
+	t.Cleanup(func() { b.run(t, "reset") })
+	return b
+}
+
+// run does what kafka.sh calls by this name and gives what it printed.
+func (b *broker) run(t *testing.T, verb string) string {
+	t.Helper()
+	cmd := exec.Command(b.script, verb)
+	cmd.Env = append(cmd.Environ(), b.env...)
+	cmd.Stderr = t.Output()
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("kafka.sh %s: %v\n%s", verb, err, out)
@@ -40,9 +63,8 @@ func TestRealKafka(t *testing.T) {
 			t.Skipf("no %s on the path, which the broker needs", tool)
 		}
 	}
-	service(t, "reset")
-	addr := service(t, "start")
-	t.Cleanup(func() { service(t, "reset") })
+	kafkad := newBroker(t)
+	addr := kafkad.run(t, "start")
 
 	producer, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.TransactionalID("real"), kgo.DefaultProduceTopic("t"), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
@@ -109,8 +131,8 @@ func TestRealKafka(t *testing.T) {
 	}
 	// Each partition has a third of the rows, so that reading them in turn never waits for one that is at its end.
 	read(15_000)
-	service(t, "kill")
-	service(t, "start")
+	kafkad.run(t, "kill")
+	kafkad.run(t, "start")
 	send(20_000, 3_000, kgo.TryCommit)
 	read(23_000)
 	for row, n := range seen {

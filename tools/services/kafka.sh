@@ -7,22 +7,31 @@
 #   tools/services/kafka.sh kill     ends it without a chance to tidy up
 #   tools/services/kafka.sh reset    ends it and forgets its data
 #
-# KAFKA_PORT (19092) chooses the port, RIVERBED_SERVICES the folder of jars and data (~/.cache/riverbed/services).
+# KAFKA_PORT (19092) and KAFKA_CONTROLLER_PORT (the next one) choose the ports, KAFKA_DATA the folder of the data.
+# RIVERBED_SERVICES (~/.cache/riverbed/services) is the folder of the jars, which all brokers share.
 set -euo pipefail
 
 version=4.2.0
 port=${KAFKA_PORT:-19092}
+controller=${KAFKA_CONTROLLER_PORT:-$((port + 1))}
 home=${RIVERBED_SERVICES:-${XDG_CACHE_HOME:-$HOME/.cache}/riverbed/services}/kafka
 libs=$home/libs-$version
-data=$home/data-$port
+data=${KAFKA_DATA:-$home/data-$port}
 jvm=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xms64m -Xmx512m -Dorg.slf4j.simpleLogger.defaultLogLevel=warn)
 
 answers() { (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
-alive() { [ -f "$data/pid" ] && kill -0 "$(cat "$data/pid")" 2>/dev/null; }
+# After a restart of the machine the number may be another program's, so the command line is looked at.
+alive() { [ -f "$data/pid" ] && grep -qsF "$data/server.properties" "/proc/$(cat "$data/pid")/cmdline"; }
 
 fetch_jars() {
-  [ -e "$libs/.complete" ] && return
   mkdir -p "$libs" "$home/pom"
+  exec 9>"$home/lock" # two that start at once fetch once
+  flock 9
+  [ -e "$libs/.complete" ] || download
+  exec 9>&-
+}
+
+download() {
   cat >"$home/pom/pom.xml" <<POM
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion><groupId>riverbed</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
@@ -42,8 +51,8 @@ configure() {
   cat >"$data/server.properties" <<CONF
 process.roles=broker,controller
 node.id=1
-controller.quorum.voters=1@127.0.0.1:$((port + 1))
-listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$((port + 1))
+controller.quorum.voters=1@127.0.0.1:$controller
+listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller
 advertised.listeners=PLAINTEXT://127.0.0.1:$port
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
@@ -62,16 +71,17 @@ CONF
 }
 
 start() {
-  if ! answers; then
+  if ! alive; then
+    ! answers || { echo "port $port is taken by another program; choose one with KAFKA_PORT" >&2; exit 1; }
     fetch_jars
     configure
     nohup java "${jvm[@]}" -cp "$libs/*" kafka.Kafka "$data/server.properties" >"$data/broker.log" 2>&1 </dev/null &
     echo $! >"$data/pid"
-    until answers; do
-      alive || { echo "the broker did not start:" >&2; tail -20 "$data/broker.log" >&2; exit 1; }
-      sleep 0.1
-    done
   fi
+  until answers; do
+    kill -0 "$(cat "$data/pid")" 2>/dev/null || { echo "the broker did not start:" >&2; tail -20 "$data/broker.log" >&2; exit 1; }
+    sleep 0.1
+  done
   echo "127.0.0.1:$port"
 }
 
@@ -86,5 +96,5 @@ case ${1:-} in
   stop) finish TERM ;;
   kill) finish KILL ;;
   reset) finish KILL; rm -rf "$data" ;;
-  *) sed -n '2,11p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,12p' "$0" >&2; exit 2 ;;
 esac
