@@ -11,15 +11,19 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 )
 
 // holds are the imports that a query reads: it, its open results and their batches keep them alive.
 type holds []*importOwner
 
+// retain takes references beside those that the caller, or the loan that it holds, has already.
 func (h holds) retain() holds {
 	for _, o := range h {
-		o.retain()
+		if !o.retain() {
+			panic(errs.Bug("import", "an import that is in use has ended"))
+		}
 	}
 	return h
 }
@@ -44,10 +48,8 @@ func newLoan(owners holds, ended func()) *loan {
 	return l
 }
 
-func (l *loan) retain() *loan {
-	l.refs.Add(1)
-	return l
-}
+// retain takes one more reference; it refuses when the last one is gone.
+func (l *loan) retain() bool { return retainLive(&l.refs) }
 
 func (l *loan) release() {
 	if l.refs.Add(-1) != 0 {

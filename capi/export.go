@@ -54,7 +54,6 @@ func pinBuffer(b *memory.Buffer) *memory.Buffer {
 	data := b.Bytes()
 	p := &pin{size: int64(len(data))}
 	if owner := imports.ownerOf(data); owner != nil {
-		owner.retain()
 		p.owner = owner
 	} else {
 		// AIDEV-NOTE: Pin ignores memory that is not Go's, and nothing would keep it alive. The engine has none but

@@ -31,7 +31,21 @@ type importOwner struct {
 	foreign []arrow.RecordBatch // as they came, their release is the producer's
 }
 
-func (o *importOwner) retain() { o.refs.Add(1) }
+// retain takes one more reference. It refuses when the last one is gone: the memory then goes back to its producer.
+func (o *importOwner) retain() bool { return retainLive(&o.refs) }
+
+// retainLive counts up, but never from zero: what has ended stays ended, also for a caller that found it just before.
+func retainLive(refs *atomic.Int64) bool {
+	for {
+		n := refs.Load()
+		if n <= 0 {
+			return false
+		}
+		if refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
 
 func (o *importOwner) release() {
 	if o.refs.Add(-1) != 0 {
@@ -94,8 +108,12 @@ func (t *importTable) remove(o *importOwner) {
 	t.measure()
 }
 
-// ownerOf returns a live owner of the memory, or nil when it was not imported. Two imports of one producer may share
-// a buffer; any of their owners keeps it.
+// ownerOf returns an owner of the memory with a reference for the caller, or nil when it was not imported. Two imports
+// of one producer may share a buffer; any of their owners keeps it.
+//
+// AIDEV-NOTE: an owner may end at any moment, and the table knows it only after: one that refuses is passed over for
+// the owner that the caller's rows came from, which the caller keeps alive. Without such a one the memory is Go's own,
+// exported and imported again, and pinning keeps it.
 func (t *importTable) ownerOf(data []byte) *importOwner {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -105,7 +123,7 @@ func (t *importTable) ownerOf(data []byte) *importOwner {
 	at := uintptr(unsafe.Pointer(&data[0]))
 	i, _ := slices.BinarySearchFunc(t.ranges, at+1, func(r importRange, x uintptr) int { return cmp.Compare(r.from, x) })
 	for i--; i >= 0 && t.ranges[i].reach > at; i-- {
-		if at < t.ranges[i].to {
+		if at < t.ranges[i].to && t.ranges[i].owner.retain() {
 			return t.ranges[i].owner
 		}
 	}

@@ -64,11 +64,16 @@ func rb_query_manual(h C.rb_handle, options C.rb_chars, n C.int64_t, out *C.rb_h
 		if e := fromJSON("manual run", options, n, &o); e != nil {
 			return e
 		}
-		run, e := q.engine.Manual(o)
+		held, e := q.hold()
 		if e != nil {
 			return e
 		}
-		*out = handles.open(&manual{run: run, loan: q.loan.retain()})
+		run, e := q.engine.Manual(o)
+		if e != nil {
+			held.release()
+			return e
+		}
+		*out = handles.open(&manual{run: run, loan: held})
 		return nil
 	})
 }

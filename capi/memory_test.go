@@ -123,6 +123,30 @@ func TestOwnerIsFoundInNestedRanges(t *testing.T) {
 	}
 }
 
+// Two imports share a buffer and one of them ends: between its last release and its leaving the table it is found, and
+// must not be taken.
+func TestAnOwnerThatEndsIsPassedOver(t *testing.T) {
+	var table importTable
+	data := make([]byte, 100)
+	living, ending := &importOwner{}, &importOwner{}
+	living.refs.Store(1)
+	table.add(living, []importRange{rangeOf(data, living)})
+	table.add(ending, []importRange{rangeOf(data[10:20], ending)})
+	if got := table.ownerOf(data[15:16]); got != living {
+		t.Error("the owner found is not the one that lives")
+	}
+	if n := living.refs.Load(); n != 2 {
+		t.Errorf("the owner found has %d references, not its own and the caller's", n)
+	}
+	if n := ending.refs.Load(); n != 0 {
+		t.Errorf("the owner that had ended has %d references", n)
+	}
+	living.refs.Store(0)
+	if got := table.ownerOf(data[15:16]); got != nil {
+		t.Error("an owner is found although all have ended")
+	}
+}
+
 // The memory decision (docs/adr) rests on these three: what pinning costs, what a copy at the edge would, and what
 // building on the C heap would.
 func BenchmarkExportPinned(b *testing.B) {

@@ -13,9 +13,14 @@ import (
 	"github.com/riverbed/riverbed/core/flow"
 )
 
+// starter is what a pipeline needs of a riverbed.Pipeline.
+type starter interface {
+	Start(ctx context.Context, until string) (*riverbed.Handle, error)
+}
+
 // pipeline is a query with a sink, and its run once it was started.
 type pipeline struct {
-	engine *riverbed.Pipeline
+	engine starter
 	query  *query
 	loan   *loan
 
@@ -37,6 +42,7 @@ func (p *pipeline) cancel() {
 	}
 }
 
+// close ends the run. A run that is still starting is cancelled and ended by start, which holds the loan until then.
 func (p *pipeline) close() error {
 	p.mu.Lock()
 	run, end, closed := p.run, p.end, p.closed
@@ -48,10 +54,57 @@ func (p *pipeline) close() error {
 	var err error
 	if run != nil {
 		err = run.Close() // returns when the run has ended
+	}
+	if end != nil {
 		end()
 	}
 	p.loan.release()
 	return err
+}
+
+// start runs the pipeline; it waits for sources and sink to open.
+func (p *pipeline) start(until string) error {
+	ctx, end, err := p.begin()
+	if err != nil {
+		return err
+	}
+	defer p.loan.release()
+	run, err := p.engine.Start(ctx, until)
+	p.mu.Lock()
+	closed := p.closed
+	switch {
+	case err != nil:
+		p.end = nil
+	case !closed:
+		p.run = run
+	}
+	p.mu.Unlock()
+	switch {
+	case err != nil:
+		end()
+	case closed: // close found no run to end
+		err = run.Close()
+		end()
+		if err == nil {
+			err = errs.New(errs.Cancelled, "run", "the pipeline was closed while it started")
+		}
+	}
+	return err
+}
+
+// begin claims the one start of a pipeline, and the loan for its time.
+func (p *pipeline) begin() (ctx context.Context, end context.CancelFunc, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed || !p.loan.retain():
+		return nil, nil, errs.New(errs.Usage, "run", "the pipeline is closed")
+	case p.end != nil:
+		p.loan.release()
+		return nil, nil, errs.New(errs.Usage, "run", "the pipeline was started already").WithHint("make a new one with sink(...)")
+	}
+	ctx, p.end = p.query.runs.begin() // lives as long as the run
+	return ctx, p.end, nil
 }
 
 // started returns the run.
@@ -98,7 +151,11 @@ func rb_query_sink(h C.rb_handle, spec C.rb_chars, n C.int64_t, fn C.rb_sink_fn,
 		if e != nil {
 			return e
 		}
-		*out = handles.open(&pipeline{engine: made, query: q, loan: q.loan.retain()})
+		held, e := q.hold()
+		if e != nil {
+			return e
+		}
+		*out = handles.open(&pipeline{engine: made, query: q, loan: held})
 		return nil
 	})
 }
@@ -112,24 +169,7 @@ func rb_pipeline_start(h C.rb_handle, until C.rb_chars, n C.int64_t, err *C.rb_t
 		if e != nil {
 			return e
 		}
-		p.mu.Lock()
-		if p.end != nil || p.closed {
-			p.mu.Unlock()
-			return errs.New(errs.Usage, "run", "the pipeline was started already").WithHint("make a new one with sink(...)")
-		}
-		ctx, end := p.query.runs.begin() // lives as long as the run
-		p.end = end
-		p.mu.Unlock()
-		run, e := p.engine.Start(ctx, text(until, n))
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if e != nil {
-			end()
-			p.end = nil
-			return e
-		}
-		p.run = run
-		return nil
+		return p.start(text(until, n))
 	})
 }
 

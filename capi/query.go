@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/riverbed/riverbed"
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -29,6 +30,15 @@ func (q *query) close() error {
 		q.loan.release()
 	}
 	return nil
+}
+
+// hold takes a reference of the loan for a run. It comes before the run starts: another thread may close the query at
+// any moment, and its memory must not go while it is read.
+func (q *query) hold() (*loan, error) {
+	if !q.loan.retain() {
+		return nil, errs.New(errs.Usage, "call", "the query is closed")
+	}
+	return q.loan, nil
 }
 
 // column is one column of a query, for people and for stubs.
@@ -84,13 +94,18 @@ func rb_query_run(h C.rb_handle, out *C.rb_handle, err *C.rb_text) C.int32_t {
 		if e != nil {
 			return e
 		}
+		held, e := q.hold()
+		if e != nil {
+			return e
+		}
 		ctx, end := q.runs.begin() // lives as long as the result
 		reader, e := q.engine.Run(ctx)
 		if e != nil {
 			end()
+			held.release()
 			return e
 		}
-		*out = handles.open(newResult(ctx, reader, end, q.loan.retain()))
+		*out = handles.open(newResult(ctx, reader, end, held))
 		return nil
 	})
 }
@@ -104,6 +119,11 @@ func rb_query_render(h C.rb_handle, form C.rb_chars, n C.int64_t, rows C.int64_t
 		if e != nil {
 			return e
 		}
+		held, e := q.hold()
+		if e != nil {
+			return e
+		}
+		defer held.release()
 		ctx, end := q.runs.begin()
 		defer end()
 		drawn, e := q.engine.Render(ctx, riverbed.RenderOptions{HTML: text(form, n) == "html", MaxRows: int(rows)})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/riverbed/riverbed"
+	"github.com/riverbed/riverbed/core/errs"
 )
 
 // subscription is an incremental run that is being read.
@@ -45,13 +46,18 @@ func rb_query_subscribe(h C.rb_handle, options C.rb_chars, n C.int64_t, out *C.r
 		if e := fromJSON("subscribe", options, n, &o); e != nil {
 			return e
 		}
+		held, e := q.hold()
+		if e != nil {
+			return e
+		}
 		ctx, end := q.runs.begin() // lives as long as the run
 		sub, e := q.engine.Subscribe(ctx, o)
 		if e != nil {
 			end()
+			held.release()
 			return e
 		}
-		*out = handles.open(&subscription{engine: sub, end: end, loan: q.loan.retain()})
+		*out = handles.open(&subscription{engine: sub, end: end, loan: held})
 		return nil
 	})
 }
@@ -73,6 +79,10 @@ func rb_subscription_next(h C.rb_handle, timeoutMS C.int64_t, batch *C.rb_handle
 		if e != nil {
 			return e
 		}
+		if !s.loan.retain() { // closed by another thread; the batch needs what the loan holds
+			return errs.New(errs.Usage, "subscription", "the subscription is closed")
+		}
+		defer s.loan.release()
 		ctx, stop := timeout(timeoutMS)
 		defer stop()
 		d, e := s.engine.Next(ctx)
