@@ -34,7 +34,7 @@ func TestOperators(t *testing.T) {
 	only := os.Getenv("RIVERBED_PROP_ONLY")
 	duck, err := sqltest.OpenDuck()
 	if err != nil {
-		t.Logf("batch answers are not compared with DuckDB's: %v", err)
+		t.Run("DuckDB", func(t *testing.T) { t.Skipf("batch answers are not compared with DuckDB's: %v", err) })
 	} else {
 		defer duck.Close()
 	}

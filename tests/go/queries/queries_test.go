@@ -63,7 +63,7 @@ func TestRandomQueries(t *testing.T) {
 	total, seed := number("RIVERBED_QUERIES", brief), uint64(number("RIVERBED_SEED", 1))
 	duck, err := sqltest.OpenDuck()
 	if err != nil {
-		t.Logf("batch answers are not compared with DuckDB's: %v", err)
+		t.Run("DuckDB", func(t *testing.T) { t.Skipf("batch answers are not compared with DuckDB's: %v", err) })
 	} else {
 		defer duck.Close()
 	}
