@@ -115,17 +115,14 @@ func (r *runner) take(f fed, c *cut) {
 	}
 	src := r.inputs[f.source]
 	sp := r.splitOf(f, c)
-	if b := f.rows.Batch; b != nil || len(f.rows.Bad) > 0 || f.rows.Watermark != nil || f.ended {
-		p := incremental.Push{Source: f.source, Split: f.split, Bad: f.rows.Bad, Watermark: f.rows.Watermark, End: f.ended}
+	if b := f.rows.Batch; b != nil || len(f.rows.Bad) > 0 || f.rows.Watermark != nil || f.rows.Idle || f.ended {
+		p := incremental.Push{Source: f.source, Split: f.split, Bad: f.rows.Bad, Watermark: f.rows.Watermark, Idle: f.rows.Idle, End: f.ended}
 		if b != nil && b.NumRows() > 0 {
 			p.Batch = b
 			sp.last, sp.idle = r.s.clock.Now(), false
 		}
+		sp.idle = sp.idle || f.rows.Idle
 		r.add(p, sp, f.rows.TxnOpen && !f.ended, c)
-	}
-	if f.rows.Idle {
-		sp.idle = true
-		c.in.Ticks = append(c.in.Ticks, incremental.Tick{Source: f.source, Split: f.split, Kind: incremental.SplitIdle})
 	}
 	if f.ended && !sp.ended {
 		sp.ended = true
@@ -177,7 +174,8 @@ func (in *input) canIdle() bool {
 // waiting reports whether the split's silence counts: one that we hold back is not silent.
 func (sp *splitFeed) waiting() bool { return !sp.idle && !sp.ended && !sp.gate.held() }
 
-// idle ticks the splits that have been silent for their timeout. The ticks are inputs of the step, so a replay sees the same ones.
+// idle tells the step, behind all its rows, which splits have been silent for their timeout: as an input, so that a replay
+// sees the same.
 func (r *runner) idle(c *cut) {
 	now := r.s.clock.Now()
 	for i, src := range r.inputs {
@@ -188,7 +186,7 @@ func (r *runner) idle(c *cut) {
 			sp := src.splits[id]
 			if sp.waiting() && now.Sub(sp.last) >= src.info.IdleTimeout {
 				sp.idle = true
-				c.in.Ticks = append(c.in.Ticks, incremental.Tick{Source: i, Split: id, Kind: incremental.SplitIdle})
+				c.in.Pushes = append(c.in.Pushes, incremental.Push{Source: i, Split: id, Idle: true})
 			}
 		}
 	}

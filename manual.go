@@ -156,9 +156,14 @@ func (m *Manual) Open(source, split string) error {
 	return m.tick(source, split, incremental.SplitOpened)
 }
 
-// Idle marks a split idle until its next row.
+// Idle marks a split idle behind the rows pushed so far, until its next row.
 func (m *Manual) Idle(source, split string) error {
-	return m.tick(source, split, incremental.SplitIdle)
+	i, err := m.find(source)
+	if err != nil {
+		return err
+	}
+	m.next.Pushes = append(m.next.Pushes, incremental.Push{Source: i, Split: split, Idle: true})
+	return nil
 }
 
 // End ends a source: its watermark becomes +∞.

@@ -25,7 +25,7 @@ import (
 //
 //	max(its split's watermark, the stream's at the step's start) − allowed lateness
 //
-// so what is late depends on the content of the splits alone, except after idleness, whose ticks are recorded.
+// so what is late depends on the content of the splits alone, except after idleness, which is an input of a step.
 type source struct {
 	src      *plan.Source
 	columns  []int // positions in src.Fields, rising
@@ -135,7 +135,7 @@ func (s *source) push(env *fn.Env, p Push, out *Output) error {
 	// A watermark set by hand is for the whole source: it makes no split, which would then hold the watermark back.
 	rows := p.Batch != nil && p.Batch.NumRows() > 0
 	var sp *splitState
-	if rows || len(p.Bad) > 0 || p.End || p.Watermark == nil {
+	if rows || len(p.Bad) > 0 || p.Idle || p.End || p.Watermark == nil {
 		sp = s.split(p.Split)
 	}
 	if rows {
@@ -161,8 +161,11 @@ func (s *source) push(env *fn.Env, p Push, out *Output) error {
 			s.explicit = *p.Watermark
 		}
 	}
+	if p.Idle {
+		sp.Idle = true
+	}
 	if p.End {
-		s.split(p.Split).Ended = true
+		sp.Ended = true
 		s.ended = s.ended || p.Split == "" // a source without splits has the one
 	}
 	return nil

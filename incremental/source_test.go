@@ -12,7 +12,7 @@ import (
 
 const stream = "CREATE STREAM s (ts TIMESTAMP, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '5 seconds')"
 
-// The rules of DESIGN "Watermark" and "Late", one a case. A step is a list of rows; "idle p", "open p" and "end p" are ticks.
+// The rules of DESIGN "Watermark" and "Late", one a case. A step is a list of rows; do comes before them.
 func TestWatermarksAndLateRows(t *testing.T) {
 	type step struct {
 		rows []string
@@ -62,8 +62,13 @@ func TestWatermarksAndLateRows(t *testing.T) {
 		}},
 		{"behind idleness a row is judged by the stream's watermark at the step's start", stream, []step{
 			{rows: []string{"s/a +1 00:20 1", "s/b +1 00:10 2"}, at: "00:05"},
-			{do: idle("b"), rows: []string{"s/b +1 00:06 3"}, at: "00:15"},
+			{do: func(op *optest.Run) { op.Push("s/b +1 00:06 3").Idle("", "b") }, at: "00:15"},
 			{rows: []string{"s/b +1 00:14 4", "s/b +1 00:15 5"}, at: "00:15", late: []string{"+1 00:14 4"}},
+		}},
+		{"idleness counts behind the rows before it and ends with the next row of the split, within a step too", stream, []step{
+			{rows: []string{"s/a +1 00:20 1", "s/b +1 00:10 2"}, at: "00:05"},
+			{do: func(op *optest.Run) { op.Push("s/b +1 00:11 3").Idle("", "b").Push("s/b +1 00:12 4") }, at: "00:07"},
+			{do: func(op *optest.Run) { op.Push("s/b +1 00:13 5").Idle("", "b") }, at: "00:15"},
 		}},
 		{"when all splits are idle it rises to the furthest, never beyond data", stream, []step{
 			{rows: []string{"s/a +1 00:20 1", "s/b +1 00:10 2"}, at: "00:05"},

@@ -25,6 +25,9 @@ type Push struct {
 	Bad    []flow.BadRow
 	// Watermark is set by hand behind the rows, for the whole source.
 	Watermark *flow.Watermark
+	// Idle: behind the rows the split is silent, until its next row, in this step or a later one. The runner says so after the
+	// idle timeout.
+	Idle bool
 	// End: the split has ended.
 	End bool
 }
@@ -34,7 +37,6 @@ type TickKind uint8
 
 const (
 	SplitOpened TickKind = iota + 1 // the split exists; until its first row it holds the watermark back
-	SplitIdle                       // the split was silent for the idle timeout
 	SourceEnded                     // no more rows of any split
 )
 
@@ -115,8 +117,6 @@ func (g *Graph) feed(env *fn.Env, in Input, out *Output) error {
 		switch t.Kind {
 		case SplitOpened:
 			s.split(t.Split)
-		case SplitIdle:
-			s.split(t.Split).Idle = true
 		case SourceEnded:
 			s.ended = true
 		}

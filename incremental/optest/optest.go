@@ -219,9 +219,14 @@ func (r *Run) Watermark(source, at string) *Run {
 	return r
 }
 
-// Open queues the news that a split exists, Idle that it is silent.
+// Open queues the news that a split exists.
 func (r *Run) Open(source, split string) *Run { return r.tick(source, split, incremental.SplitOpened) }
-func (r *Run) Idle(source, split string) *Run { return r.tick(source, split, incremental.SplitIdle) }
+
+// Idle queues the silence of a split, behind the rows queued so far.
+func (r *Run) Idle(source, split string) *Run {
+	r.in.Pushes = append(r.in.Pushes, incremental.Push{Source: r.source(source), Split: split, Idle: true})
+	return r
+}
 
 // End queues the end of a source; "" ends all.
 func (r *Run) End(source string) *Run {

@@ -2,10 +2,9 @@ package sqltest
 
 import "math/rand/v2"
 
-// A cutting is the events of a run, step by step. Ticks end their step, so that what they mean does not depend on the
-// cutting: a split that falls silent does so behind the rows above it.
+// A cutting is the events of a run, step by step. The end of a relation ends its step: nothing may come behind it.
 
-func closes(k EventKind) bool { return k == Idle || k == End }
+func closes(k EventKind) bool { return k == End }
 
 // FileCut cuts where the file says.
 func FileCut(events []Event) [][]Event {

@@ -60,6 +60,8 @@ func (m *model) apply(events []Event, marks []mark) {
 			r.take(e, marks[i])
 		case Watermark:
 			r.byHand = max(r.byHand, e.At)
+		case Idle:
+			r.split(e.Split).idle = true
 		}
 	}
 	for _, e := range events {
@@ -67,8 +69,6 @@ func (m *model) apply(events []Event, marks []mark) {
 		switch e.Kind {
 		case Open:
 			r.split(e.Split)
-		case Idle:
-			r.split(e.Split).idle = true
 		case End:
 			r.ended = true
 		}
