@@ -149,6 +149,10 @@ func (s *Session) addStream(name string, st flow.Stream, watermark, eventTime st
 	if err := s.free(name, "STREAM", replace); err != nil {
 		return err
 	}
+	if latenessMS > 0 && st.Updating() {
+		return errs.New(errs.Unsupported, "create stream", "%q is an updating stream and takes no allowed_lateness: what comes late would be dropped row by row, and a change without its other half is wrong", name).
+			WithHint("leave allowed_lateness out: an updating stream never loses rows to a watermark")
+	}
 	src := &plan.Source{Name: name, Stream: st, Fields: st.Fields()}
 	for _, f := range src.Fields {
 		if flow.Reserved(f.Name) {

@@ -258,8 +258,9 @@ func (s *source) judge(env *fn.Env, sp *splitState, d flow.Delta, out *Output) (
 		}
 	}
 	sp.Watermark = own
-	// A watermark closes windows of an updating stream; it drops rows only where the stream declares how late they may be.
-	if len(late) == 0 || s.updating && s.src.Watermark.LatenessUS == 0 {
+	// A watermark closes windows of an updating stream and never drops its rows: without one of a pair, the other would add
+	// or take back what was not there.
+	if len(late) == 0 || s.updating {
 		return d, nil
 	}
 	s.late += int64(len(late))

@@ -145,9 +145,9 @@ func TestAWatermarkByHandMakesNoSplit(t *testing.T) {
 	op.Watermark("", "00:01").Delta("s/a +1 00:20 1").At("00:15") // a split "p" would hold it at :01
 }
 
-func TestDeclaredLatenessOfAnUpdatingStream(t *testing.T) {
+func TestNoLatenessDropsRowsOfAnUpdatingStream(t *testing.T) {
 	op := optest.New(t, "CREATE STREAM s (ts TIMESTAMP, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '0 seconds') WITH (kind = 'updating', lateness_ms = 5000)", "SELECT v FROM s")
-	op.Delta("+1 00:20 1", "+1 00:15 2", "-1 00:14 3").Emits("+1 1", "+1 2").Late("-1 00:14 3")
+	op.Delta("+1 00:20 1", "+1 00:14 3", "-1 00:14 3", "+1 00:13 4").Emits("+1 1", "+1 4").Late()
 }
 
 func TestSplitWatermarks(t *testing.T) {

@@ -59,8 +59,8 @@ func notClosed(root Node) string {
 			switch {
 			case n.Source.Watermark == nil:
 				why = n.Source.Name + " declares no watermark"
-			case n.Source.Stream != nil && n.Source.Stream.Updating() && n.Source.Watermark.LatenessUS == 0:
-				why = n.Source.Name + " is an updating stream without declared lateness, so old rows may still change"
+			case n.Source.Stream != nil && n.Source.Stream.Updating():
+				why = n.Source.Name + " is an updating stream, so old rows may still change"
 			}
 		case *Aggregate:
 			if _, ok := ClosingColumn(n); !ok {

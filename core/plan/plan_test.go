@@ -255,8 +255,8 @@ func TestEmit(t *testing.T) {
 		{"key, asked", byKey, EmitOnWatermark, "refused"},
 		{"no group", s, EmitDefault, "IMMEDIATE"},
 		{"no group, asked", s, EmitOnWatermark, "ON WATERMARK"},
-		{"updating stream without lateness", byTime, EmitDefault, "IMMEDIATE"},
-		{"updating stream without lateness, asked", byTime, EmitOnWatermark, "refused"},
+		{"updating stream", byTime, EmitDefault, "IMMEDIATE"},
+		{"updating stream, asked", byTime, EmitOnWatermark, "refused"},
 		{"total of windows", &Aggregate{Input: windowed}, EmitDefault, "IMMEDIATE"},
 		{"outer join, asked", &Join{Kind: Left, Left: s, Right: windowed}, EmitOnWatermark, "refused"},
 	} {
