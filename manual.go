@@ -40,7 +40,8 @@ type Manual struct {
 	next  incremental.Input
 	late  *keptRows
 	bad   *keptRows
-	ended map[int]bool
+	ended map[int]bool // with what is not yet stepped
+	kept  map[int]bool // the same, as of saved
 }
 
 // Manual makes a manual run of the query.
@@ -53,7 +54,7 @@ func (q *Query) Manual(o ManualOptions) (*Manual, error) {
 		return nil, errs.As(err).WithSQL(q.text)
 	}
 	m := &Manual{s: q.s, q: q, query: opt, opts: q.s.graphOptions(), clock: clock.NewFake(time.UnixMicro(o.NowUS).UTC()),
-		late: newKeptRows(lateFields), bad: newKeptRows(badFields), ended: map[int]bool{}}
+		late: newKeptRows(lateFields), bad: newKeptRows(badFields), ended: map[int]bool{}, kept: map[int]bool{}}
 	if o.Parallelism > 0 {
 		m.opts.Parallelism = o.Parallelism
 	}
@@ -216,6 +217,7 @@ func (m *Manual) Step() (flow.Delta, error) {
 	if m.saved, err = m.graph.Snapshot(); err != nil {
 		return flow.Delta{}, err
 	}
+	m.kept = maps.Clone(m.ended)
 	return m.q.shown(out.Delta), nil
 }
 
@@ -225,6 +227,7 @@ func (m *Manual) Crash() error { return m.Restart(m.opts.Parallelism) }
 // Restart is Crash into another parallelism.
 func (m *Manual) Restart(parallelism int) error {
 	m.next = incremental.Input{}
+	m.ended = maps.Clone(m.kept)
 	m.opts.Parallelism = parallelism
 	if err := m.build(); err != nil {
 		return err
