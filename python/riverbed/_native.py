@@ -203,22 +203,26 @@ def wait(cancel, function, *arguments):
         return function(*arguments)
     library()
     answer = []
+    # Not Thread.join: in Python 3.11 and 3.12 a join that is interrupted takes the thread for ended.
+    done = threading.Event()
 
     def work():
         try:
             answer.append((function(*arguments), None))
         except BaseException as error:
             answer.append((None, error))
+        finally:
+            done.set()
 
     helper = threading.Thread(target=work, name="riverbed-call", daemon=True)
-    helper.start()
     try:
-        while helper.is_alive():
-            helper.join(0.05)
+        helper.start()  # which waits too, and may be interrupted
+        while not done.wait(0.05):
+            pass
     except BaseException:
         if cancel is not None:
             cancel.cancel()
-        helper.join(1.0)
+        done.wait(1.0)
         raise
     value, error = answer[0]
     if error is not None:

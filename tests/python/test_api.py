@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 from typing import Any
 
 import pandas as pd
@@ -496,30 +496,41 @@ def test_memory_is_given_back_by_collection_alone() -> None:
 @pytest.mark.parametrize(
     "work",
     [
-        'session.sql("SELECT count(*) FROM range(999999) a(x), range(999999) b(y) WHERE x * y < 0").to_pylist()',
-        'session.sql("SELECT a FROM s").sink(lambda b: None).run()',
-        'next(session.sql("SELECT a FROM s").subscribe())',
+        'session.sql("SELECT count(*) FROM range(999999) a(x), range(999999) b(y) WHERE at(x) * y < 0").to_pylist()',
+        'session.sql("SELECT a FROM s EMIT IMMEDIATE").sink(at).run()',
+        'for batch in session.sql("SELECT a FROM s EMIT IMMEDIATE").subscribe(): at(batch)',
     ],
     ids=["query", "pipeline", "subscription"],
 )
 def test_ctrl_c_stops_what_runs(work: str) -> None:
+    # The work itself says that it is under way. Nobody would wait for its end: the query has 10^12 pairs to look at,
+    # the stream never ends. So that the program goes on behind it, and no call is left, is the cancel's doing.
     program = f"""
-        import signal, sys, riverbed as rb
+        import itertools, threading, riverbed as rb
+        calls = itertools.count()
+
+        def at(value):
+            if next(calls) == 0:
+                print("ready", flush=True)
+            return value
+
         session = rb.Session()
-        session.create_stream("s", source=rb.MemoryStream(), schema={{"a": "BIGINT"}})
-        print("ready", flush=True)
+        session.register_udf(at, name="at", return_type="BIGINT")
+        rows = rb.MemoryStream()
+        session.create_stream("s", source=rows, schema={{"a": "BIGINT"}})
+        rows.push([(1,)])
         try:
             {work}
         except KeyboardInterrupt:
             print("interrupted", flush=True)
+        for thread in threading.enumerate():
+            if thread.name == "riverbed-call":
+                thread.join()
         print(session.sql("SELECT 1 AS a").to_pylist())
         """
     child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    import signal
-
     child.send_signal(signal.SIGINT)
     assert child.stdout.read() == "interrupted\n[{'a': 1}]\n"
     assert child.wait() == 0

@@ -6,7 +6,7 @@ import multiprocessing
 import signal
 import subprocess
 import sys
-import time
+import textwrap
 from collections.abc import Callable
 
 import pytest
@@ -44,34 +44,39 @@ def test_a_panic_is_an_exception_and_poisons_the_library(run_python: Run, how: i
     assert done.stdout.endswith("alive\n")
 
 
-def test_ctrl_c_ends_a_waiting_call_within_a_second(run_python: Run) -> None:
+def test_ctrl_c_cancels_a_waiting_call(run_python: Run) -> None:
     program = """
-        import os, sys, time, pyarrow as pa
+        import threading, pyarrow as pa
         import riverbed as rb
         from riverbed import _arrow, _native
         relation = _arrow.import_stream(pa.table({"a": [1]}))
         result = _native.call_handle("rb_test_echo", relation.value)
-        print("ready", flush=True)
-        try:
-            _native.wait(result, _native.call, "rb_test_wait", result.value, 60_000)
-        except KeyboardInterrupt:
-            print("interrupted", flush=True)
-        result.close()
-        print(rb.version())
-        """
-    import textwrap
+        said = []
 
+        def work():
+            print("ready", flush=True)
+            try:
+                _native.call("rb_test_wait", result.value, 3_600_000)
+            except rb.RiverbedCancelledError:
+                said.append("cancelled")
+
+        try:
+            _native.wait(result, work)
+        except KeyboardInterrupt:
+            said.append("interrupted")
+        for thread in threading.enumerate():
+            if thread.name == "riverbed-call":
+                thread.join()
+        print(sorted(said), rb.version())
+        """
     child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
-    time.sleep(0.2)
-    began = time.monotonic()
     child.send_signal(signal.SIGINT)
-    assert child.stdout.readline() == "interrupted\n"
-    took = time.monotonic() - began
+    # The call would wait for an hour. That the second which `wait` grants it suffices is not measured here: on a busy
+    # machine a clock would tell of the machine. That the call returned, and because it was cancelled, is.
+    assert child.stdout.read() == f"['cancelled', 'interrupted'] {riverbed.version()}\n"
     assert child.wait() == 0
-    # Sixty seconds is what the call would have waited; the second that is promised is far below it.
-    assert took < 30
 
 
 def test_a_forked_child_gets_a_clear_error(run_python: Run) -> None:
