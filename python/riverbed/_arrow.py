@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import datetime as dt
 import decimal
+import importlib
 import itertools
 import struct
 import uuid
@@ -17,6 +18,20 @@ from typing import Any
 
 from riverbed import _native
 from riverbed.errors import RiverbedSchemaError, RiverbedUsageError
+
+
+def need(package: str, what: str) -> Any:
+    """Import a package that only some calls need, or say which call needs it."""
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:  # it is there, and lacks something itself
+            raise
+        raise RiverbedUsageError(
+            f"{what} needs the package {package}, which is not installed\n"
+            f"Hint: pip install {package}; to_pylist(), batches() and show() need no other package",
+            hint=f"pip install {package}",
+        ) from error
 
 
 class CSchema(ctypes.Structure):
@@ -113,8 +128,7 @@ def import_stream(source: Any) -> _native.Handle:
     if hasattr(source, "__arrow_c_stream__"):
         capsule = source.__arrow_c_stream__()
     else:
-        import pyarrow as pa
-
+        pa = need("pyarrow", f"reading a {type(source).__name__}")
         if hasattr(source, "__arrow_c_array__"):
             capsule = pa.Table.from_batches([pa.record_batch(source)]).__arrow_c_stream__()
         else:  # a pandas frame from before it exported streams

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from riverbed import _native
+from riverbed import _arrow, _native
 from riverbed.errors import RiverbedError
 
 # The library knows one C function of each kind and tells by a number which Python function is meant. So a call that
@@ -33,8 +33,16 @@ class Callbacks:
         return _trampolines()[0], self._add(function)
 
     def sink(self, function: Callable[..., Any]) -> tuple[Any, int]:
-        """Return (C function, context) for a function of a batch."""
+        """Return (C function, context) for a function of a batch. `bind` or `forget` the context."""
         return _trampolines()[1], self._add(function)
+
+    def bind(self, context: int, handle: _native.Handle) -> None:
+        """Forget a sink's function with its pipeline, not only with the session: a session may make many."""
+        weakref.finalize(handle, _forget_one, self._contexts, context)
+
+    def forget(self, context: int) -> None:
+        """Forget a function that no pipeline was made of."""
+        _forget_one(self._contexts, context)
 
     def _add(self, function: Callable[..., Any]) -> int:
         context = next(_numbers)
@@ -64,6 +72,11 @@ class Callbacks:
         self._raised = error
 
 
+def _forget_one(contexts: list[int], context: int) -> None:
+    if _functions.pop(context, None) is not None:
+        contexts.remove(context)
+
+
 def _forget(contexts: list[int]) -> None:
     for context in contexts:
         _functions.pop(context, None)
@@ -90,8 +103,7 @@ def _quiesce() -> None:
 
 def _call_udf(context: int, array: int, schema: int, out: int, out_schema: int, message: int, capacity: int) -> int:
     try:
-        import pyarrow as pa
-
+        pa = _arrow.need("pyarrow", "a Python function in SQL")
         function, _ = _functions[context]
         arguments = pa.RecordBatch._import_from_c(array, schema)
         result = function(*arguments.columns)

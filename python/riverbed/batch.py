@@ -80,16 +80,14 @@ class Batch:
 
     def to_arrow(self) -> pyarrow.RecordBatch:
         """Return a pyarrow RecordBatch over the same memory."""
-        import pyarrow as pa
-
+        pa = _arrow.need("pyarrow", "to_arrow()")
         return pa.record_batch(self)
 
     def to_polars(self) -> polars.DataFrame:
         """Return a Polars frame over the same memory."""
-        import polars as pl
-
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)
+        pl = _arrow.need("polars", "to_polars()")
+        _arrow.need("pyarrow", "to_polars()")
+        frame: polars.DataFrame = pl.from_arrow(self.to_arrow())
         return frame
 
     def to_pylist(self) -> list[dict[str, Any]]:

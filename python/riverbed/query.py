@@ -113,8 +113,7 @@ class Query:
         >>> rb.sql("SELECT 1 + 1 AS two").to_arrow().to_pydict()
         {'two': [2]}
         """
-        import pyarrow as pa
-
+        pa = _arrow.need("pyarrow", "to_arrow()")
         if self._handle is None:
             return pa.table({})
         result = self._run()
@@ -136,10 +135,9 @@ class Query:
         >>> rb.sql("SELECT 1 + 1 AS two").to_polars().item()
         2
         """
-        import polars as pl
-
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)
+        pl = _arrow.need("polars", "to_polars()")
+        _arrow.need("pyarrow", "to_polars()")
+        frame: polars.DataFrame = pl.from_arrow(self.to_arrow())
         return frame
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -151,6 +149,8 @@ class Query:
         >>> rb.sql("SELECT 1 + 1 AS two").to_pandas().two.tolist()
         [2]
         """
+        _arrow.need("pandas", "to_pandas()")
+        _arrow.need("pyarrow", "to_pandas()")
         return self.to_arrow().to_pandas()
 
     def to_pylist(self) -> list[dict[str, Any]]:
@@ -288,8 +288,13 @@ class Query:
         if isinstance(sink, connectors.Callable):
             function, context = self._callbacks.sink(sink.function)
         spec = sink.spec() | {"exactly_once": exactly_once}
-        handle = _native.call_handle("rb_query_sink", self._number, *_native.as_json(spec), function, context)
+        try:
+            handle = _native.call_handle("rb_query_sink", self._number, *_native.as_json(spec), function, context)
+        except BaseException:
+            self._callbacks.forget(context)
+            raise
         assert handle is not None
+        self._callbacks.bind(context, handle)
         return Pipeline(handle, self)
 
     def pipeline(self) -> Pipeline:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riverbed as rb
+from riverbed import _callbacks
 
 from .conftest import alive
 
@@ -488,6 +489,19 @@ def test_memory_is_given_back_by_collection_alone() -> None:
     del session, result
     assert alive()["handles"] == before["handles"]
     assert kept.to_pylist() == [{"s": "x"}]
+
+
+def test_a_sink_function_goes_with_its_pipeline(session: rb.Session) -> None:
+    query = session.sql("SELECT 1 AS a")
+    before = len(_callbacks._functions)
+    rows: list[int] = []
+    for _ in range(200):
+        query.sink(lambda batch: rows.extend(row["a"] for row in batch)).run()
+    assert rows == [1] * 200
+    with pytest.raises(rb.RiverbedExactlyOnceError):
+        query.sink(rows.append, exactly_once=True)
+    assert len(_callbacks._functions) == before
+    assert not session._callbacks.used
 
 
 # --- signals --------------------------------------------------------------------------------------------------------

@@ -157,6 +157,36 @@ def test_show_loads_neither_pyarrow_nor_numpy(run_python: Run) -> None:
     assert done.stdout.endswith("[]\n")
 
 
+@pytest.mark.parametrize("missing", ["pyarrow", "polars", "pandas"])
+def test_what_needs_a_package_says_which(run_python: Run, missing: str) -> None:
+    done = run_python(
+        """
+        import sys
+        missing = sys.argv[1]
+        sys.modules[missing] = None  # as if it were not installed
+        import riverbed as rb
+        query = rb.sql("SELECT 42 AS answer")
+        batch = next(query.batches())
+        calls = {"pyarrow": [query.to_arrow, query.to_polars, query.to_pandas, batch.to_arrow, batch.to_polars],
+                 "polars": [query.to_polars, batch.to_polars],
+                 "pandas": [query.to_pandas]}
+        for call in calls[missing]:
+            try:
+                print("no error", call())
+            except rb.RiverbedUsageError as error:
+                text = str(error)
+                print(f"{call.__name__}() needs the package {missing}" in text, error.hint == f"pip install {missing}",
+                      "Hint: pip install" in text)
+        print(query.to_pylist())
+        """,
+        missing,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    *said, rows = done.stdout.splitlines()
+    assert set(said) == {"True True True"}
+    assert rows == "[{'answer': 42}]"
+
+
 def test_a_run_in_the_background_does_not_disturb_the_exit(run_python: Run) -> None:
     done = run_python(
         """

@@ -107,8 +107,7 @@ def pairs(rows: Any, columns: list[tuple[str, str]]) -> Iterable[tuple[int, int,
 
 def _in_order(rows: Any, names: list[str]) -> list[Any]:
     """Return the batches of an Arrow-like object with the columns of a stream, in its order."""
-    import pyarrow as pa
-
+    pa = _arrow.need("pyarrow", "push() of an Arrow, pandas or Polars object")
     if hasattr(rows, "__arrow_c_stream__"):
         table = pa.table(rows)
     elif hasattr(rows, "__arrow_c_array__"):
