@@ -34,7 +34,7 @@ func (g *Graph) every(now time.Time, deltas []flow.Delta) []flow.Delta {
 		g.shownAt = now
 	}
 	g.pending = append(g.pending, deltas...)
-	interval := func(t time.Time) int64 { return floorDiv(t.UnixMicro(), max(g.query.EveryUS, 1)) }
+	interval := func(t time.Time) int64 { return types.FloorDiv(t.UnixMicro(), max(g.query.EveryUS, 1)) }
 	if interval(now) == interval(g.shownAt) && g.root.wm != flow.EndWatermark {
 		g.compact()
 		return nil

@@ -151,7 +151,7 @@ func (h *hopAggregate) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) 
 	}
 	slices := make([]int64, n)
 	for i, t := range us[:n] {
-		slices[i] = floorDiv(t, h.width) * h.width
+		slices[i] = types.FloorDiv(t, h.width) * h.width
 	}
 	var valid []byte
 	if at.NullN() > 0 {

@@ -137,7 +137,7 @@ func micros(a arrow.Array) []int64 {
 			case arrow.Millisecond:
 				out[i] = mulTime(x, 1000)
 			default:
-				out[i] = floorDiv(x, 1000)
+				out[i] = types.FloorDiv(x, 1000)
 			}
 		}
 		return out
@@ -160,14 +160,6 @@ func mulTime(x, by int64) int64 {
 		return math.MinInt64
 	}
 	return x * by
-}
-
-func floorDiv(x, by int64) int64 {
-	q := x / by
-	if x%by < 0 {
-		q--
-	}
-	return q
 }
 
 // isTime reports whether micros can read a type.

@@ -53,7 +53,7 @@ func Canonical(a arrow.Array, t types.Type) (arrow.Array, error) {
 	case *array.Float16:
 		return mapped(a, want, func(i int) float32 { return x.Value(i).Float32() }), nil
 	case *array.Date64:
-		return mapped(a, want, func(i int) int32 { return int32(floorDiv(int64(x.Value(i)), 86_400_000)) }), nil
+		return mapped(a, want, func(i int) int32 { return int32(types.FloorDiv(int64(x.Value(i)), 86_400_000)) }), nil
 	case *array.Time32:
 		factor := int64(1000)
 		if x.DataType().(*arrow.Time32Type).Unit == arrow.Second {
@@ -209,17 +209,9 @@ func timestamps(x *array.Timestamp, want *arrow.TimestampType) (arrow.Array, err
 		if mul > 1 && (v > math.MaxInt64/mul || v < math.MinInt64/mul) {
 			err = fmt.Errorf("the timestamp %d %s does not fit into %s", v, have.Unit, want.Unit)
 		}
-		return floorDiv(v*mul, div)
+		return types.FloorDiv(v*mul, div)
 	})
 	return out, err
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }
 
 func structs(x *array.Struct, t types.Type) (arrow.Array, error) {

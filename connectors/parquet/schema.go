@@ -147,11 +147,11 @@ func own(l *leaf, c *schema.Column) {
 			} else if div != 1 {
 				plain = func(dst []int64, src []byte) {
 					for i := range dst {
-						dst[i] = floorDiv(i64(src[8*i:]), div)
+						dst[i] = types.FloorDiv(i64(src[8*i:]), div)
 					}
 				}
 			}
-			ownFixed(l, 8, plain, func(b []byte) types.Value { return floorDiv(i64(b)*mul, div) })
+			ownFixed(l, 8, plain, func(b []byte) types.Value { return types.FloorDiv(i64(b)*mul, div) })
 		case types.UBigInt:
 			ownFixed(l, 8, same[uint64], func(b []byte) types.Value { return uint64(i64(b)) })
 		case types.Decimal:
@@ -251,12 +251,4 @@ func bigEndian(b []byte) decimal128.Num {
 		lo = lo<<8 | uint64(x)
 	}
 	return decimal128.New(int64(hi), lo)
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }

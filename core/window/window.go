@@ -37,21 +37,13 @@ func SpanOf(v types.IntervalValue) (Span, error) {
 	return s, nil
 }
 
-// floorDiv rounds towards −∞, so that windows before 1970 are aligned like those after.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
-
-// Floor is the latest multiple of s, counted from 1970, that is not after t.
+// Floor is the latest multiple of s, counted from 1970, that is not after t, so that windows before 1970 are aligned like
+// those after.
 func (s Span) Floor(t int64) int64 {
 	if s.Months == 0 {
-		return floorDiv(t, s.Micros) * s.Micros
+		return types.FloorDiv(t, s.Micros) * s.Micros
 	}
-	return monthStart(floorDiv(monthOf(t), s.Months) * s.Months)
+	return monthStart(types.FloorDiv(monthOf(t), s.Months) * s.Months)
 }
 
 // Add moves t, which is a multiple of a span, n spans on.
@@ -68,7 +60,7 @@ func monthOf(t int64) int64 {
 }
 
 func monthStart(m int64) int64 {
-	return time.Date(1970+int(floorDiv(m, 12)), time.Month(m-floorDiv(m, 12)*12+1), 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+	return time.Date(1970+int(types.FloorDiv(m, 12)), time.Month(m-types.FloorDiv(m, 12)*12+1), 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 }
 
 // Cut assigns rows to windows. The zero Cut is not valid; see Tumble, Hop and Cumulate.
@@ -193,7 +185,7 @@ func Micros(t types.Type) func(v int64) (int64, bool) {
 	case types.TimestampMS:
 		return scale(1e3)
 	case types.TimestampNS:
-		return func(v int64) (int64, bool) { return floorDiv(v, 1000), true }
+		return func(v int64) (int64, bool) { return types.FloorDiv(v, 1000), true }
 	}
 	return scale(1)
 }
