@@ -65,7 +65,6 @@ type split struct {
 	first   int64
 	rows    int   // waiting: not read by every open reader
 	total   int64 // rows pushed
-	idle    bool
 	ended   bool
 	mark    flow.Watermark
 	readers []*reader // open
@@ -140,7 +139,6 @@ func (s *Stream) Push(ctx context.Context, name string, rows arrow.RecordBatch, 
 			sp.queue = append(sp.queue, queued{batch: b, from: sp.total})
 			sp.rows += n
 			sp.total += int64(n)
-			sp.idle = false
 			s.wake()
 			s.mu.Unlock()
 			return nil
@@ -203,7 +201,6 @@ func (s *Stream) Idle(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sp := s.at(name)
-	sp.idle = true
 	sp.queue = append(sp.queue, queued{from: sp.total})
 	s.wake()
 }
@@ -224,21 +221,6 @@ func (s *Stream) Close() {
 		s.closed = true
 		s.wake()
 	}
-}
-
-// SplitState is what the program has said about a split.
-type SplitState struct {
-	Watermark flow.Watermark // explicitly set; NoWatermark if never
-	Idle      bool
-	Waiting   int // rows
-}
-
-// State tells the runner of explicit watermarks and idleness. They hold once all rows pushed before have been read.
-func (s *Stream) State(name string) SplitState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sp := s.at(name)
-	return SplitState{sp.mark, sp.idle, sp.rows}
 }
 
 // Changed returns a channel that is closed at the next push, watermark, idleness or end.
@@ -298,7 +280,7 @@ func (l *latest) Open(_ context.Context, sp flow.Split, _ flow.Position) (flow.R
 	return l.Stream.open(sp.ID, l.ends[sp.ID]), nil
 }
 
-// Open reads a split. Rows go to whoever reads first; positions are counts for metrics alone.
+// Open reads a split beside whoever reads it too; positions are counts for metrics alone.
 func (s *Stream) Open(_ context.Context, sp flow.Split, _ flow.Position) (flow.Reader, error) {
 	return s.open(sp.ID, -1), nil
 }

@@ -107,12 +107,25 @@ func TestWatermarkAndIdle(t *testing.T) {
 		t.Errorf("back: %v", err)
 	}
 	s.Idle("")
-	if st := s.State(""); st.Watermark != 10 || !st.Idle {
-		t.Errorf("state %+v", st)
-	}
 	s.Push(t.Context(), "", rows(1), nil)
-	if s.State("").Idle {
-		t.Error("idle after a push")
+	r, _ := s.Open(t.Context(), flow.Split{ID: DefaultSplit}, "")
+	var said []string
+	for range 3 {
+		got, err := r.Read(t.Context(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case got.Watermark != nil:
+			said = append(said, fmt.Sprint("watermark ", *got.Watermark))
+		case got.Idle:
+			said = append(said, "idle")
+		default:
+			said = append(said, fmt.Sprint("rows ", got.Batch.NumRows()))
+		}
+	}
+	if got := strings.Join(said, ", "); got != "watermark 10, idle, rows 1" {
+		t.Error(got)
 	}
 }
 
@@ -178,7 +191,7 @@ func TestReadersThatAreOpenAtOnceReadTheSame(t *testing.T) {
 	if got := read(a, 2) + read(a, 2) + read(b, 1); got != "[1 2][3][1]" {
 		t.Errorf("read %s", got)
 	}
-	if n := s.State("").Waiting; n != 2 {
+	if n := s.splits[DefaultSplit].rows; n != 2 {
 		t.Errorf("%d rows wait; the slower reader decides", n)
 	}
 	b.Close()
