@@ -26,7 +26,7 @@ import (
 type Options struct {
 	Parallelism       int   // instances of each keyed operator; 0 is 1
 	AllowedLatenessMS int64 // for streams that declare none
-	IdleTimeoutMS     int64 // for streams that declare none; the runner makes the ticks
+	IdleTimeoutMS     int64 // for streams that declare none; the runner tells
 	MaxWatermarkLagMS int64 // bound of every allowed lateness; 0 is no bound
 	// StrictRetractions makes a retraction of a row that was never there an error, as in tests; otherwise it is counted.
 	StrictRetractions bool

@@ -61,7 +61,7 @@ type SourceInfo struct {
 	Columns []int
 	// Updating sources may push weights other than +1.
 	Updating bool
-	// IdleTimeout is how long a split may be silent before the runner ticks it idle; 0: never.
+	// IdleTimeout is how long a split may be silent before the runner tells that it is idle; 0: never.
 	IdleTimeout time.Duration
 }
 
