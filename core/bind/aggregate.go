@@ -80,6 +80,9 @@ func (e *env) aggItem(x *sql.Function, name string) plan.AggItem {
 	}
 	if agg.Ordering { // the others do not depend on the order
 		item.Order = e.sortItems(order)
+		if item.Distinct {
+			item.Order = distinctOrder(item.Args, item.Order, order)
+		}
 	}
 	if len(item.Args) == 0 {
 		item.Distinct = false
@@ -103,6 +106,20 @@ func (e *env) withinGroup(x *sql.Function, name string) ([]expr.Expr, string) {
 		failUnsupported(x.Pos, name+" WITHIN GROUP")
 	}
 	return append([]expr.Expr{e.bind(x.WithinGroup[0].Expr)}, e.positional(x)...), names[name]
+}
+
+// distinctOrder completes the order of an aggregate with DISTINCT: equal arguments are one value, so the order may depend on
+// nothing else, and the arguments themselves make it total.
+func distinctOrder(args []expr.Expr, bound []plan.SortItem, written []sql.OrderItem) []plan.SortItem {
+	for i, o := range bound {
+		if !slices.ContainsFunc(args, func(a expr.Expr) bool { return expr.Equal(a, o.Expr) }) {
+			failHint(written[i].Expr.Position(), "order by an argument, or leave out DISTINCT", "an aggregate with DISTINCT can be ordered by its arguments only")
+		}
+	}
+	for _, a := range args {
+		bound = append(bound, plan.SortItem{Expr: a})
+	}
+	return bound
 }
 
 // sortItems binds the ORDER BY of an aggregate or a window.

@@ -91,7 +91,7 @@ func (o *orders) aggregate(n *plan.Aggregate, need plan.ColSet) {
 		}
 	}
 	for i := range n.Aggs {
-		if a := &n.Aggs[i]; a.Fn.Ordering {
+		if a := &n.Aggs[i]; a.Fn.Ordering && !a.Distinct { // with DISTINCT the arguments make the order total
 			a.Tie = tie(n.Input, below, a.Order)
 		}
 	}
@@ -111,7 +111,7 @@ func (o *orders) window(n *plan.Window, need plan.ColSet) {
 	for i := range n.Funcs {
 		f := &n.Funcs[i]
 		f.Tie = tie(n.Input, below, f.Order)
-		if f.Agg != nil && f.Agg.Fn.Ordering {
+		if f.Agg != nil && f.Agg.Fn.Ordering && !f.Agg.Distinct {
 			f.Agg.Tie = tie(n.Input, below, f.Agg.Order)
 		}
 	}

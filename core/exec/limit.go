@@ -45,7 +45,7 @@ func (l *limit) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
 	l.skip -= from
 	to := n
 	if l.remain > 0 {
-		to = min(n, from+l.remain)
+		to = from + min(n-from, l.remain)
 		l.remain -= to - from
 	}
 	if from == 0 && to == n {

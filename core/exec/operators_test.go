@@ -63,6 +63,7 @@ func TestOrders(t *testing.T) {
 		{"SELECT k, s FROM t ORDER BY k NULLS FIRST LIMIT 3", "NULL,l; NULL,m; 1,y"},
 		{"SELECT k, s FROM t ORDER BY k LIMIT 2 OFFSET 3", "2,a; 2,b"},
 		{"SELECT k, s FROM t ORDER BY k LIMIT 0", ""},
+		{"SELECT count(*) FROM (SELECT x FROM s LIMIT 9223372036854775807 OFFSET 5)", "19995"},
 		{"SELECT k, s FROM t ORDER BY k OFFSET 6", "NULL,l; NULL,m"},
 		{"SELECT k, s FROM t ORDER BY k LIMIT 5 OFFSET 100", ""},
 		{"SELECT x FROM s ORDER BY x % 1000 DESC, x LIMIT 3", "999; 1999; 2999"},

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -141,7 +142,7 @@ func (s *sorted) sortRows(d collected) ([]int32, error) {
 // topRows keeps, per worker, the rows that were among the first N when they came; what they hold together is cut to
 // the first N by the sort that follows.
 func (s *sorted) topRows(ctx context.Context) (collected, int64, error) {
-	keep := int(min(s.offset+s.limit, 1<<31-1))
+	keep := int(min(s.offset, math.MaxInt32) + min(s.limit, math.MaxInt32))
 	if keep == 0 {
 		return joinMorsels(s.input.Schema(), nil), 0, nil
 	}
