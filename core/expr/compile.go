@@ -55,9 +55,11 @@ func (c *compiler) add(key string, t types.Type, o op, args []int, fallible, vol
 		volatile = volatile || c.prog.slots[a].volatile
 	}
 	if !volatile {
+		b := []byte(key) // not a string that grows: there may be a hundred thousand arguments
 		for _, a := range args {
-			key += "#" + strconv.Itoa(a)
+			b = strconv.AppendInt(append(b, '#'), int64(a), 10)
 		}
+		key = string(b)
 		if s, ok := c.known[key]; ok {
 			return s
 		}
@@ -81,6 +83,8 @@ func (c *compiler) compile(e Expr) (int, error) {
 		return c.call(e)
 	case *Cast:
 		return c.cast(e)
+	case *In:
+		return c.in(e)
 	}
 	args, err := c.compileAll(e.Children())
 	if err != nil {
@@ -106,8 +110,6 @@ func (c *compiler) compile(e Expr) (int, error) {
 		return c.add("case"+strconv.Itoa(len(args)), e.T, o, args, false, false), nil
 	case *Coalesce:
 		return c.add("coalesce", e.T, &coalesceOp{args, e.T.Arrow()}, args, false, false), nil
-	case *In:
-		return c.in(e, args)
 	}
 	return 0, errs.Bug("compile", "no operator evaluates a %T", e)
 }

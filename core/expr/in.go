@@ -12,9 +12,10 @@ import (
 )
 
 // in compiles IN: constants of one type become a set, anything else a chain of comparisons.
-func (c *compiler) in(e *In, args []int) (int, error) {
+func (c *compiler) in(e *In) (int, error) {
 	t := e.Arg.Type()
 	set := newSet(t)
+	key := []byte("in" + strconv.FormatBool(e.Negate))
 	for _, item := range e.List {
 		lit, ok := item.(*Lit)
 		if !ok || set == nil || lit.V != nil && !lit.T.Equal(t) {
@@ -25,8 +26,14 @@ func (c *compiler) in(e *In, args []int) (int, error) {
 		} else {
 			set.add(lit.V)
 		}
+		key = append(append(key, ','), literalKey(lit)...)
 	}
-	return c.add("in"+strconv.FormatBool(e.Negate), types.Bool, &inOp{args[0], set, e.Negate}, args, false, false), nil
+	arg, err := c.compile(e.Arg)
+	if err != nil {
+		return 0, err
+	}
+	set.seal()
+	return c.add(string(key), types.Bool, &inOp{arg, set, e.Negate}, []int{arg}, false, false), nil
 }
 
 // inChain rewrites x IN (a, b) as x = a OR x = b.
@@ -77,12 +84,16 @@ func (s *inSet) add(v types.Value) {
 	case []byte:
 		s.texts[string(v)] = struct{}{}
 	}
+}
+
+// seal chooses how a set that is complete is searched.
+func (s *inSet) seal() {
 	if s.texts != nil {
 		s.bySize()
 		return
 	}
 	const fewest = 8
-	if s.few = s.few[:0]; len(s.ints) <= fewest {
+	if len(s.ints) <= fewest {
 		for k := range s.ints { // order does not matter: the list is only searched
 			s.few = append(s.few, k)
 		}
