@@ -106,7 +106,7 @@ func (c *catalog) list(kinds ...string) []*entry {
 type scopeCatalog struct {
 	s      *Session
 	ctx    context.Context
-	locals map[string]flow.Relation // by lower-case name
+	locals map[string]flow.Relation // by the name of the variable
 	used   []*entry                 // what the statement reads, for dependencies
 	// reading: a materialized view is read as its rows; otherwise (in the definition of another view) as its query.
 	reading bool
@@ -155,10 +155,23 @@ func (c *scopeCatalog) Resolve(name []string) (*bind.Relation, error) {
 	case flow.BadRelation:
 		return &bind.Relation{Source: c.s.bad.source(flow.BadRelation)}, nil
 	}
-	if rel, ok := c.locals[strings.ToLower(base)]; ok {
+	if rel := c.local(base); rel != nil {
 		return &bind.Relation{Source: &plan.Source{Name: base, Relation: rel, Fields: rel.Fields()}}, nil
 	}
 	return nil, nil
+}
+
+// local finds a variable of the caller: the one of exactly this name, or else the first whose name differs by case alone.
+func (c *scopeCatalog) local(name string) flow.Relation {
+	if rel := c.locals[name]; rel != nil {
+		return rel
+	}
+	for _, n := range slices.Sorted(maps.Keys(c.locals)) {
+		if strings.EqualFold(n, name) {
+			return c.locals[n]
+		}
+	}
+	return nil
 }
 
 func (c *scopeCatalog) Names() []string {

@@ -80,6 +80,9 @@ func (v *matView) load(ctx context.Context, q *Query) error {
 	if v.graph, _, err = q.buildGraph(); err != nil {
 		return err
 	}
+	// Until it holds its first rows, the view can be given up. Later steps cannot: they belong to statements that stand.
+	v.graph.InterruptBy(interruptedBy(ctx))
+	defer v.graph.InterruptBy(nil)
 	v.infos = v.graph.Sources()
 	in := incremental.Input{Now: v.s.clock.Now()}
 	for i, info := range v.infos {

@@ -85,6 +85,16 @@ func (q *Query) buildGraph() (*incremental.Graph, *plan.Query, error) {
 	return g, opt, nil
 }
 
+// interruptedBy ends a step whose caller has gone.
+func interruptedBy(ctx context.Context) func() error {
+	return func() error {
+		if ctx.Err() != nil {
+			return errs.New(errs.Cancelled, "step", "the step was cancelled")
+		}
+		return nil
+	}
+}
+
 func (s *Session) graphOptions() incremental.Options {
 	c := s.cfg.Load()
 	return incremental.Options{Parallelism: c.parallelism, IdleTimeoutMS: c.idleTimeout, MaxWatermarkLagMS: c.maxWatermarkLag,
@@ -106,6 +116,7 @@ func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(
 		r.every = time.Duration(opt.EveryUS) * time.Microsecond
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
+	g.InterruptBy(interruptedBy(r.ctx))
 	r.reading, r.stopReading = context.WithCancel(r.ctx)
 	r.stats.State, r.stats.Pipeline = "starting", name
 	for _, info := range g.Sources() {

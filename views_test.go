@@ -1,13 +1,20 @@
 package riverbed
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 func TestMaterializedViews(t *testing.T) {
@@ -79,4 +86,54 @@ func TestViewOverABoundedStream(t *testing.T) {
 	d.run(fmt.Sprintf("CREATE STREAM s (v BIGINT) WITH (connector = 'json', path = '%s/*.json')", dir))
 	d.run("CREATE MATERIALIZED VIEW v AS SELECT sum(v) AS n FROM s")
 	until(t, "the files are read", func() bool { return slices.Equal(d.rows("SELECT n FROM v"), []string{"3"}) })
+}
+
+// A view that is being made can be given up; nothing of it stays, and the session goes on.
+func TestMakingAViewCanBeCancelled(t *testing.T) {
+	s, err := Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Query(context.Background(), "CREATE TABLE big AS SELECT range AS x FROM range(200000)", nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_, err = s.Query(ctx, "CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM big a, big b WHERE a.x < b.x", nil)
+	if !errs.Is(err, errs.Cancelled) {
+		t.Fatalf("got %v, want a cancellation", err)
+	}
+	if _, err := s.Query(context.Background(), "SELECT * FROM m", nil); !errs.Is(err, errs.Schema) {
+		t.Errorf("the view that was given up is still there: %v", err)
+	}
+}
+
+// Variables of the caller are found by their own spelling first, then without regard to case.
+func TestVariablesByName(t *testing.T) {
+	s, err := Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	fields := []types.Field{{Name: "a", Type: types.Int64}}
+	table := func(v int64) flow.Relation {
+		b := batchOf(fields, []types.Value{v})
+		r, err := NewArrowTable(b.Schema(), []arrow.RecordBatch{b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	locals := map[string]flow.Relation{"Df": table(1), "df": table(2), "Other": table(3)}
+	for sql, want := range map[string]string{"SELECT a FROM Df": "1", `SELECT a FROM "df"`: "2", "SELECT a FROM other": "3"} {
+		q, err := s.Query(context.Background(), sql, locals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := q.Render(context.Background(), RenderOptions{})
+		if err != nil || !strings.Contains(out, " "+want+" ") {
+			t.Errorf("%s: %v\n%s", sql, err, out)
+		}
+	}
 }

@@ -52,7 +52,12 @@ type Graph struct {
 	pending []flow.Delta // EMIT EVERY: changes not yet shown
 	shownAt time.Time    // EMIT EVERY: the Now of the last emission, or of the first step
 	failed  error
+
+	interrupt func() error // may be nil
 }
+
+// InterruptBy sets what running operators ask now and then; an error ends the step, and with it the graph. nil asks nobody.
+func (g *Graph) InterruptBy(ask func() error) { g.interrupt = ask }
 
 // node is an operator in its place in the graph.
 type node struct {
@@ -71,8 +76,8 @@ type node struct {
 	bad  int64
 }
 
-func (n *node) ctx(env *fn.Env, opts Options) *Ctx {
-	c := &Ctx{Env: env, Strict: opts.StrictRetractions, schema: n.schema}
+func (n *node) ctx(env *fn.Env, g *Graph) *Ctx {
+	c := &Ctx{Env: env, Strict: g.opts.StrictRetractions, schema: n.schema, interrupt: g.interrupt}
 	if n.source != nil {
 		c.In = append(c.In, n.source.seen())
 	}

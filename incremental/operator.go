@@ -76,12 +76,19 @@ type Ctx struct {
 	out    []flow.Delta
 	rows   int64
 	bad    int64
+
+	interrupt func() error
 }
 
 // Emit gives rows to the output. w nil is +1 each.
 func (c *Ctx) Emit(cols []arrow.Array, n int, w []int64) error {
 	if n == 0 {
 		return nil
+	}
+	if c.interrupt != nil {
+		if err := c.interrupt(); err != nil {
+			return err
+		}
 	}
 	c.rows += int64(n)
 	if flow.HasWeights(c.schema) {

@@ -165,7 +165,7 @@ func (g *Graph) runPlain(env *fn.Env, n *node, inputs [][]flow.Delta) error {
 	if n.keyed == nil && g.opts.Parallelism > 1 && len(inputs) == 1 && len(inputs[0]) > 1 && rowsOf(inputs) > smallStep {
 		return g.runSpread(env, n, inputs[0])
 	}
-	ctx := n.ctx(env, g.opts)
+	ctx := n.ctx(env, g)
 	for port, deltas := range inputs {
 		for _, d := range deltas {
 			in := batchOf(d)
@@ -191,13 +191,13 @@ func (g *Graph) runPlain(env *fn.Env, n *node, inputs [][]flow.Delta) error {
 func (g *Graph) runSpread(env *fn.Env, n *node, deltas []flow.Delta) error {
 	ctxs := make([]*Ctx, len(deltas))
 	err := parallel(g.opts.Parallelism, len(deltas), func(i int) error {
-		ctxs[i] = n.ctx(env, g.opts)
+		ctxs[i] = n.ctx(env, g)
 		return n.inst[0].Process(ctxs[i], 0, batchOf(deltas[i]))
 	})
 	if err != nil {
 		return err
 	}
-	last := n.ctx(env, g.opts)
+	last := n.ctx(env, g)
 	if err := n.inst[0].Advance(last, n.wm); err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (g *Graph) runKeyed(env *fn.Env, n *node, inputs [][]flow.Delta) error {
 	}
 	ctxs := make([]*Ctx, len(n.inst))
 	err = parallel(workers, len(n.inst), func(w int) error {
-		ctxs[w] = n.ctx(env, g.opts)
+		ctxs[w] = n.ctx(env, g)
 		for i, p := range pieces {
 			if shares[i][w].N > 0 {
 				if err := n.inst[w].Process(ctxs[w], p.port, shares[i][w]); err != nil {
