@@ -81,6 +81,7 @@ fuzz: setup ## every Go fuzz target for FUZZTIME each (FUZZTIME=30s)
 
 .PHONY: bench
 bench: setup ## benchmarks beside their peers (CASE=tpch, nexmark, nexmark/q5, boundary, …)
+	@python tools/requirements.py bench | uv pip install -q --python $(VENV)/bin/python -r -
 	python bench/run.py $(CASE)
 
 .PHONY: bench-compare

@@ -56,7 +56,9 @@ class Engine:
         self.process.wait(60)
 
 
-def interleaved(engines: Sequence[Engine], jobs: dict[str, dict[str, Any]], *, repeat: int) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def interleaved(
+    engines: Sequence[Engine], jobs: dict[str, dict[str, Any]], *, repeat: int
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Run every job on every engine, `repeat` times, engines in turn. Returns job -> engine -> answers."""
     out: dict[str, dict[str, list[dict[str, Any]]]] = {job: {e.name: [] for e in engines} for job in jobs}
     for round_ in range(repeat):
@@ -80,14 +82,18 @@ def geomean(values: Iterable[float]) -> float:
 
 
 def machine() -> str:
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False).stdout.strip()
+    with open("/proc/cpuinfo") as info:
+        models = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
+    model = models[0] if models else platform.machine()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False
+    ).stdout.strip()
     load = os.getloadavg()[0]
     return f"{os.cpu_count()} x {model}, load {load:.1f}, commit {commit}, {datetime.date.today()}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table; floats get three significant digits."""
+    """Draw a Markdown table; floats get three significant digits."""
 
     def text(v: Any) -> str:
         if isinstance(v, float):

@@ -1,4 +1,7 @@
-"""make bench CASE=name: run one case, or all, and print its table. Each case is a folder with run.py and a note in its docstring."""
+"""make bench CASE=name: run one case, or all, and print its table.
+
+Each case is a folder with run.py and a note in its docstring.
+"""
 
 from __future__ import annotations
 

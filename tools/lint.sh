@@ -25,8 +25,8 @@ check "go vet" go vet ./...
 check "source tree" go test -count=1 ./tests/go/tree
 check staticcheck "$staticcheck" ./...
 check golangci-lint "$golangci" run ./...
-check ruff ruff check python tests/python tools examples setup.py
-check "ruff format" ruff format --check python tests/python tools examples setup.py
+check ruff ruff check python tests/python tools examples bench setup.py
+check "ruff format" ruff format --check python tests/python tools examples bench setup.py
 check "mypy --strict" mypy
 check stubtest env PYTHONPATH=python python -m mypy.stubtest riverbed._native
 

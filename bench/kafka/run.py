@@ -1,4 +1,4 @@
-"""Kafka: JSON messages of about 200 bytes through a one-minute average, beside a bare consumer loop over the same topic.
+"""Kafka: JSON messages of about 200 bytes through a one-minute average, beside a bare consumer of the same topic.
 
     make bench CASE=kafka                              starts Apache Kafka from Maven's jars
     KAFKA_BROKERS=host:port make bench CASE=kafka      an existing broker
@@ -24,7 +24,14 @@ import harness
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUERY = """SELECT symbol, TUMBLE_START(ts, INTERVAL '1 minute') AS window_start, AVG(price) AS avg_price
            FROM trades GROUP BY symbol, TUMBLE(ts, INTERVAL '1 minute') EMIT ON WATERMARK"""
-SCHEMA = {"symbol": "VARCHAR", "price": "DOUBLE", "ts": "TIMESTAMP", "id": "BIGINT", "venue": "VARCHAR", "note": "VARCHAR"}
+SCHEMA = {
+    "symbol": "VARCHAR",
+    "price": "DOUBLE",
+    "ts": "TIMESTAMP",
+    "id": "BIGINT",
+    "venue": "VARCHAR",
+    "note": "VARCHAR",
+}
 
 
 def cpu() -> float:
@@ -48,8 +55,16 @@ def broker() -> Iterator[str]:
 def bare(brokers: str, topic: str, count: int) -> dict[str, float]:
     from confluent_kafka import Consumer, TopicPartition
 
-    c = Consumer({"bootstrap.servers": brokers, "group.id": "bench", "auto.offset.reset": "earliest", "enable.auto.commit": False,
-                  "fetch.max.bytes": 32 << 20, "queued.min.messages": 500_000})
+    c = Consumer(
+        {
+            "bootstrap.servers": brokers,
+            "group.id": "bench",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "fetch.max.bytes": 32 << 20,
+            "queued.min.messages": 500_000,
+        }
+    )
     parts = c.list_topics(topic, timeout=30).topics[topic].partitions
     before, start = cpu(), time.perf_counter()
     c.assign([TopicPartition(topic, p, 0) for p in parts])
@@ -87,18 +102,40 @@ def main(argv: list[str]) -> None:
         ours, theirs = [], []
         for _ in range(a.repeat):
             live = rb.Session()
-            live.create_stream("trades", source=rb.Kafka(topic, brokers=brokers, watermark="ts - INTERVAL '5 seconds'"), schema=SCHEMA)
+            live.create_stream(
+                "trades", source=rb.Kafka(topic, brokers=brokers, watermark="ts - INTERVAL '5 seconds'"), schema=SCHEMA
+            )
             before, start = cpu(), time.perf_counter()
             with live.sql(QUERY).subscribe(until="latest") as changes:
                 rows = [tuple(r.values()) for batch in changes for r in batch]
                 m = changes.metrics()
-            ours.append({"wall": time.perf_counter() - start, "cpu": cpu() - before, "late": m["late_rows"], "bytes": sum(s["Bytes"] for s in m["sources"].values())})
+            ours.append(
+                {
+                    "wall": time.perf_counter() - start,
+                    "cpu": cpu() - before,
+                    "late": m["late_rows"],
+                    "bytes": sum(s["Bytes"] for s in m["sources"].values()),
+                }
+            )
             if sorted(rows) != want:
-                print(f"DIFFERS FROM BATCH: {len(rows)} rows, batch has {len(want)}, {m['late_rows']} late, {m['bad_rows']} bad")
+                print(
+                    f"DIFFERS FROM BATCH: {len(rows)} rows, batch has {len(want)}, "
+                    f"{m['late_rows']} late, {m['bad_rows']} bad"
+                )
             theirs.append(bare(brokers, topic, a.messages))
         print(f"\n{harness.machine()}; medians of {a.repeat}, interleaved")
-        table = [[name, a.messages / harness.median(r, "wall"), harness.median(r, "cpu"), harness.median(r, "cpu") / a.messages * 1e6]
-                 for name, r in (("riverbed, the query", ours), ("bare consumer loop", theirs))]
+        table = [
+            [
+                name,
+                a.messages / harness.median(r, "wall"),
+                harness.median(r, "cpu"),
+                harness.median(r, "cpu") / a.messages * 1e6,
+            ]
+            for name, r in (("riverbed, the query", ours), ("bare consumer loop", theirs))
+        ]
         print(harness.table(["", "messages/s", "CPU s", "CPU µs per message"], table))
-        print(f"bytes per message {ours[0]['bytes'] / a.messages:.0f}; {len(want)} windows, " + ("equal to batch" if sorted(rows) == want else "NOT equal to batch"))
+        print(
+            f"bytes per message {ours[0]['bytes'] / a.messages:.0f}; {len(want)} windows, "
+            + ("equal to batch" if sorted(rows) == want else "NOT equal to batch")
+        )
         print("raw answers: " + str(harness.save("kafka", {"riverbed": ours, "bare": theirs})))

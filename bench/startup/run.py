@@ -1,6 +1,6 @@
 """Start-up: import and SELECT 1 in a fresh process, a warm SELECT 1, resident memory, sizes; beside DuckDB.
 
-    make bench CASE=startup
+make bench CASE=startup
 """
 
 from __future__ import annotations
@@ -60,4 +60,5 @@ def main(argv: list[str]) -> None:
 
     library = next(pathlib.Path(riverbed.__file__).parent.glob("*.so"))
     print(f"library {library.stat().st_size / 1e6:.1f} MB")
-    print("raw answers: " + str(harness.save("startup", got)))
+    raw = {name: [{"cpu": r[0] / 1e3, "wall": r[1] / 1e3, "rss_mb": r[2]} for r in runs] for name, runs in got.items()}
+    print("raw answers: " + str(harness.save("startup", raw)))

@@ -23,7 +23,7 @@ TABLES = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "regio
 
 
 def queries() -> dict[str, str]:
-    """The 22 texts, from the parser's fixtures."""
+    """Read the 22 texts from the parser's fixtures."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "core/sql/testdata/tpch.sql").read_text()
     parts = re.split(r"(?m)^-- (?:name: )?(q\d+)\s*$", text)
     return {name: body.strip().rstrip(";") for name, body in zip(parts[1::2], parts[2::2], strict=True)}
@@ -97,7 +97,10 @@ def main(argv: list[str]) -> None:
         return
     jobs = {q: {"op": "sql", "sql": sql} for q, sql in texts.items()}
     got = harness.interleaved(list(engines.values()), jobs, repeat=a.repeat)
-    print(f"\nTPC-H SF {a.sf:g}, Parquet, {a.threads} threads, {a.repeat} interleaved repetitions, medians; {harness.machine()}")
+    print(
+        f"\nTPC-H SF {a.sf:g}, Parquet, {a.threads} threads, {a.repeat} interleaved repetitions, medians; "
+        f"{harness.machine()}"
+    )
     print(", ".join(f"{e.name} {e.version}" for e in engines.values()))
     for key, unit in (("cpu", "CPU seconds"), ("wall", "wall seconds")):
         rows: list[list[Any]] = []
@@ -114,7 +117,9 @@ def main(argv: list[str]) -> None:
         if "duckdb" in engines:
             rows.append(["geometric mean over DuckDB", *(harness.geomean(ratios[n]) for n in engines), ""])
         print(f"\n{unit}\n" + harness.table(["query", *engines, "riverbed/duckdb"][: len(rows[0])], rows))
-    print("\npeak RSS MB: " + ", ".join(f"{n} {max(x['rss_mb'] for q in texts for x in got[q][n]):.0f}" for n in engines))
+    print(
+        "\npeak RSS MB: " + ", ".join(f"{n} {max(x['rss_mb'] for q in texts for x in got[q][n]):.0f}" for n in engines)
+    )
     print("raw answers: " + str(harness.save("tpch", got)))
     for e in engines.values():
         e.close()
