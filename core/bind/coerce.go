@@ -9,7 +9,7 @@ import (
 // constant is the value of a constant expression for the coercion table, nil for others and for NULL.
 func constant(x expr.Expr) types.Value {
 	if l, ok := x.(*expr.Lit); ok {
-		return l.V
+		return l.Const()
 	}
 	return nil
 }
@@ -42,6 +42,14 @@ func (e *env) cast(x expr.Expr, t types.Type, pos errs.Pos) expr.Expr {
 		return n
 	}
 	return expr.Fold(c) // a constant that does not convert fails if and when a row asks for it
+}
+
+// meant makes a constant keep the type that was written for it.
+func meant(x expr.Expr) expr.Expr {
+	if l, ok := x.(*expr.Lit); ok && !l.Meant {
+		return &expr.Lit{V: l.V, T: l.T, Meant: true}
+	}
+	return x
 }
 
 // constantOf evaluates an expression that reads no row.

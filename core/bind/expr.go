@@ -33,7 +33,7 @@ func (e *env) bind(x sql.Expr) expr.Expr {
 	case *sql.Literal:
 		return literal(x)
 	case *sql.TypedLiteral:
-		return e.cast(&expr.Lit{V: x.Text, T: types.String}, typeOf(x.Type), x.Pos)
+		return meant(e.cast(&expr.Lit{V: x.Text, T: types.String}, typeOf(x.Type), x.Pos))
 	case *sql.Interval:
 		return e.interval(x)
 	case *sql.ColumnRef:
@@ -506,10 +506,10 @@ func (e *env) castOf(x *sql.Cast) expr.Expr {
 	t := typeOf(x.Type)
 	v := e.bind(x.X)
 	if !x.Try {
-		return e.cast(v, t, x.Pos)
+		return meant(e.cast(v, t, x.Pos))
 	}
 	if v.Type().Equal(t) {
-		return v
+		return meant(v)
 	}
 	if !types.CanCast(v.Type(), t) {
 		fail(x.Pos, "%s cannot be cast to %s", v.Type(), t)

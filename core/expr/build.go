@@ -12,7 +12,7 @@ func NewCall(name string, pos errs.Pos, args ...Expr) (Expr, error) {
 	for i, a := range args {
 		ts[i] = a.Type()
 		if l, ok := a.(*Lit); ok {
-			vs[i] = l.V
+			vs[i] = l.Const()
 		}
 	}
 	f, sig, o, err := fn.Resolve(name, ts, vs)

@@ -32,6 +32,16 @@ type Col struct {
 type Lit struct {
 	V types.Value
 	T types.Type
+	// Meant says that T was written, as in 2::INTEGER, or computed: the constant does not adapt to what stands beside it.
+	Meant bool
+}
+
+// Const is the constant as the coercion table takes it.
+func (e *Lit) Const() types.Value {
+	if e.Meant && e.T.IsInteger() && e.V != nil {
+		return types.Meant{V: e.V}
+	}
+	return e.V
 }
 
 // Call applies a scalar function. Arguments already have the types of Sig.Args.

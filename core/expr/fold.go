@@ -57,7 +57,7 @@ func evalConst(e Expr, env *fn.Env) (*Lit, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return &Lit{V: types.ValueAt(v, 0, e.Type()), T: e.Type()}, true
+	return &Lit{V: types.ValueAt(v, 0, e.Type()), T: e.Type(), Meant: true}, true
 }
 
 // foldLogic drops arguments that decide nothing, and ends at one that decides everything unless one before it may fail.

@@ -80,7 +80,7 @@ func quantile(value types.Type, args []types.Type, consts []types.Value) (Resolv
 	q := fractions{at: []float64{0.5}}
 	if len(args) == 2 {
 		q.at = nil
-		items := []types.Value{consts[1]}
+		items := []types.Value{valueOf(consts, 1)}
 		t := args[1]
 		if l, ok := consts[1].([]types.Value); ok && t.Kind == types.List {
 			items, q.list, t, r.Returns = l, true, *t.Elem, types.ListOf(value)

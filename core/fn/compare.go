@@ -249,6 +249,15 @@ func constAt(consts []types.Value, i int) types.Value {
 	return nil
 }
 
+// valueOf is a constant's value, whatever its type is to what stands beside it.
+func valueOf(consts []types.Value, i int) types.Value {
+	v := constAt(consts, i)
+	if m, ok := v.(types.Meant); ok {
+		return m.V
+	}
+	return v
+}
+
 func same(t types.Type, n int) Types {
 	out := make(Types, n)
 	for i := range out {

@@ -308,7 +308,7 @@ func roundTo(f func(float64) float64, half bool) []Overload {
 		}},
 		Overload{Args: Types{decimalAny, types.Int32}, Fallible: true, Resolve: func(args []types.Type, consts []types.Value) (Resolved, error) {
 			t := types.DecimalOf(args[0])
-			n, ok := constAt(consts, 1).(int64)
+			n, ok := valueOf(consts, 1).(int64)
 			if !ok {
 				return Resolved{}, errs.New(errs.Schema, "bind", "rounding a DECIMAL needs a constant number of digits").WithHint("cast the number to DOUBLE")
 			}

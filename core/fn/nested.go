@@ -489,7 +489,7 @@ func resolveStruct(args []types.Type, consts []types.Value) (Resolved, error) {
 func resolveField(args []types.Type, consts []types.Value) (Resolved, error) {
 	s := args[0]
 	at := -1
-	switch v := constAt(consts, 1).(type) {
+	switch v := valueOf(consts, 1).(type) {
 	case string:
 		at = slices.IndexFunc(s.Fields, func(f types.Field) bool { return strings.EqualFold(f.Name, v) })
 		if at < 0 {

@@ -126,11 +126,14 @@ func LiteralCost(from, to Type, v Value) int {
 	return ImplicitCost(from, to)
 }
 
+// Meant is an integer constant of which the type was written: it is known, and it is no literal that adapts.
+type Meant struct{ V Value }
+
 // IsStringLiteral reports whether a constant of this type unifies with any type.
 func IsStringLiteral(t Type, v Value) bool { _, ok := v.(string); return ok && t.Kind == Varchar }
 
 // IsIntLiteral reports whether v, of type t, is typed as the parser types a whole number: the first of INTEGER, BIGINT,
-// HUGEINT that holds it. A cast to BIGINT of a small number is therefore no literal.
+// HUGEINT that holds it. A value that is Meant is none.
 func IsIntLiteral(t Type, v Value) bool {
 	switch x := v.(type) {
 	case int64:
