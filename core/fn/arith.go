@@ -29,10 +29,11 @@ var arithmetic = []*Scalar{
 	{Name: "/", Category: Math, Operator: true, Summary: "Divide as floating-point numbers; dividing by zero gives an infinity.",
 		Overloads: join(floatOps(kernels.DivFloat[float32], kernels.DivFloat[float64]), timeDivide),
 		Examples:  []Example{{SQL: "7 / 2", Want: "3.5"}, {SQL: "1 / 0", Want: "inf"}}},
-	{Name: "//", Category: Math, Operator: true, Summary: "Divide whole numbers towards zero; dividing by zero is an error.", Aliases: []string{"divide"},
+	{Name: "//", Category: Math, Operator: true, Summary: "Divide: whole numbers towards zero, others as floating-point numbers; dividing by zero is an error.", Aliases: []string{"divide"},
 		Overloads: join(integerOps(quotient[int8](), quotient[int16](), quotient[int32](), quotient[int64](), quotient[uint8](), quotient[uint16](), quotient[uint32](), quotient[uint64](), wideQuotient, uwide(divUWide)),
-			floatOps(kernels.DivFloat[float32], kernels.DivFloat[float64])),
-		Examples: []Example{{SQL: "7 // 2", Want: "3"}, {SQL: "-7 // 2", Want: "-3"}}},
+			[]Overload{fallible(Types{types.Float32, types.Float32}, types.Float32, floatQuotient[float32]),
+				fallible(Types{types.Float64, types.Float64}, types.Float64, floatQuotient[float64])}),
+		Examples: []Example{{SQL: "7 // 2", Want: "3"}, {SQL: "-7 // 2", Want: "-3"}, {SQL: "7.5 // 2", Want: "3.75"}}},
 	{Name: "%", Category: Math, Operator: true, Summary: "The remainder of a division, with the sign of the dividend; dividing by zero is an error, of floats NaN.", Aliases: []string{"mod"},
 		Overloads: join(integerOps(remainder[int8](), remainder[int16](), remainder[int32](), remainder[int64](), remainder[uint8](), remainder[uint16](), remainder[uint32](), remainder[uint64](), wideRemainder, uwide(modUWide)),
 			[]Overload{strict(Types{types.Float32, types.Float32}, types.Float32, floatRemainder[float32]),
@@ -144,6 +145,18 @@ func quotient[T kernels.Integer]() Kernel {
 			return q
 		})
 	}
+}
+
+// floatQuotient is / that refuses zero.
+func floatQuotient[T kernels.Float](c *Call) (arrow.Array, error) {
+	a, b := col[T](c, 0), col[T](c, 1)
+	return fixed(c, func(i int) T {
+		if b.at(i) == 0 {
+			divideByZero(c, i, a.at(i), "//")
+			return 0
+		}
+		return a.at(i) / b.at(i)
+	})
 }
 
 func remainder[T kernels.Integer]() Kernel {
