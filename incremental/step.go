@@ -201,9 +201,10 @@ func (g *Graph) runSpread(env *fn.Env, n *node, deltas []flow.Delta) error {
 	if err := n.inst[0].Advance(last, n.wm); err != nil {
 		return err
 	}
-	for _, c := range append(ctxs, last) {
+	for _, c := range ctxs {
 		n.collect(c)
 	}
+	n.collect(last)
 	return nil
 }
 

@@ -237,8 +237,7 @@ func (b *byteStrings) Load(slots []uint32, saved arrow.Array) error {
 // boxed holds nested values, each as an array of one value.
 type boxed struct {
 	value
-	v     []arrow.Array
-	bytes int64
+	v []arrow.Array
 }
 
 func (b *boxed) Resize(n int) { b.v = grown(b.v, n) }

@@ -220,10 +220,6 @@ func intervalOf(v arrow.MonthDayNanoInterval) types.IntervalValue {
 	return types.IntervalValue{Months: v.Months, Days: v.Days, Micros: v.Nanoseconds / 1000}
 }
 
-func arrowInterval(v types.IntervalValue) arrow.MonthDayNanoInterval {
-	return arrow.MonthDayNanoInterval{Months: v.Months, Days: v.Days, Nanoseconds: v.Micros * 1000}
-}
-
 // Short names for the tables of signatures.
 type Types = []types.Type
 

@@ -89,7 +89,7 @@ var partList = []*datePart{
 	{names: []string{"dow", "dayofweek", "weekday"}, about: "The day of the week, 0 for Sunday.", day: func(d int64) int64 { return isodow(d) % 7 }, trunc: func(d int64) int64 { return d }},
 	{names: []string{"isodow"}, about: "The day of the week, 1 for Monday to 7 for Sunday.", day: isodow, trunc: func(d int64) int64 { return d }},
 	{names: []string{"doy", "dayofyear"}, about: "The day of the year, from 1.", day: func(d int64) int64 { return d - yearStart(d, 1) + 1 }, trunc: func(d int64) int64 { return d }},
-	{names: []string{"era"}, about: "1, or 0 before Christ.", day: func(d int64) int64 { return int64(min(max(year(d), 0), 1)) }},
+	{names: []string{"era"}, about: "1, or 0 before Christ.", day: func(d int64) int64 { return min(max(year(d), 0), 1) }},
 	clockPart([]string{"hour", "hours", "hr", "hrs", "h"}, "The hour.", 3_600_000_000, func(us int64) int64 { return us / 3_600_000_000 }),
 	clockPart([]string{"minute", "minutes", "min", "mins", "m"}, "The minute.", 60_000_000, func(us int64) int64 { return us / 60_000_000 % 60 }),
 	clockPart([]string{"second", "seconds", "sec", "secs", "s"}, "The second.", 1_000_000, func(us int64) int64 { return us / 1_000_000 % 60 }),

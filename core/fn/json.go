@@ -492,18 +492,14 @@ func jsonNested(b []byte, t types.Type, c *Call) (types.Value, error) {
 	if want := map[types.Kind]byte{types.List: '[', types.Struct: '{', types.Map: '{'}[t.Kind]; b[0] != want {
 		return nil, types.Unreadable(string(b), t)
 	}
-	var list []types.Value
-	var entries []types.MapEntry
-	if list = []types.Value{}; t.Kind == types.Struct {
-		list = make([]types.Value, len(t.Fields))
-	}
+	items, entries, parts := []types.Value{}, []types.MapEntry{}, make([]types.Value, len(t.Fields))
 	var failed error
 	eachItem(b, func(_ int, key, value []byte) bool {
 		var v types.Value
 		switch t.Kind {
 		case types.List:
 			v, failed = jsonValue(value, *t.Elem, c)
-			list = append(list, v)
+			items = append(items, v)
 		case types.Map:
 			var k types.Value
 			if k, failed = jsonValue(key, *t.Key, c); failed == nil {
@@ -513,17 +509,17 @@ func jsonNested(b []byte, t types.Type, c *Call) (types.Value, error) {
 		default:
 			for i, f := range t.Fields {
 				if strings.EqualFold(f.Name, unquoteJSON(key)) {
-					list[i], failed = jsonValue(value, f.Type, c)
+					parts[i], failed = jsonValue(value, f.Type, c)
 				}
 			}
 		}
 		return failed == nil
 	})
-	if t.Kind == types.Map {
-		if entries == nil {
-			entries = []types.MapEntry{}
-		}
+	switch t.Kind {
+	case types.Map:
 		return entries, failed
+	case types.Struct:
+		return parts, failed
 	}
-	return list, failed
+	return items, failed
 }

@@ -24,15 +24,15 @@ func newRegex(pattern string) (*regex, error) {
 		return nil, err
 	}
 	r := &regex{Regexp: re, before: -1}
-	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return r, nil
+	// What the package that compiled it cannot take apart, nothing is known of.
+	if tree, err := syntax.Parse(pattern, syntax.Perl); err == nil {
+		r.need, r.before = needed(tree)
+		r.plain = tree.Op == syntax.OpLiteral && len(r.need) > 0
+		if r.before < 0 || has(tree, syntax.OpBeginLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary) {
+			r.before = -1
+		
 	}
-	r.need, r.before = needed(tree)
-	r.plain = tree.Op == syntax.OpLiteral && len(r.need) > 0
-	if r.before < 0 || has(tree, syntax.OpBeginLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary) {
-		r.before = -1
-		return r, nil
+	return r, nil
 	}
 	if !has(tree, syntax.OpBeginText) {
 		r.inside = re

@@ -139,7 +139,7 @@ func (o *Overload) cost(args []types.Type, consts []types.Value) int {
 	sum := 0
 	for i, t := range args {
 		want := o.arg(i)
-		c := 0
+		var c int
 		switch {
 		case want.Kind == types.Any:
 			c = 1 // a signature that names the type is preferred

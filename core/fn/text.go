@@ -205,11 +205,6 @@ var textFunctions = []*Scalar{
 	})}, Examples: []Example{ex("hamming('abc', 'abd')", "1")}},
 }
 
-func (f *Scalar) alias(names ...string) *Scalar {
-	f.Aliases = append(f.Aliases, names...)
-	return f
-}
-
 func (f *Scalar) differs(how string) *Scalar {
 	f.Differs = how
 	return f

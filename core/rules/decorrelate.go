@@ -142,7 +142,7 @@ func (d *decorrelator) join(j *plan.Join) plan.Node {
 				return x
 			}
 			used := plan.ExprColumns(s)
-			var out expr.Expr = x
+			out := x
 			switch {
 			case !plan.Overlap(used, rc):
 				left, out = d.subquery(left, s, false)

@@ -238,7 +238,7 @@ func (x *domain) join(n *plan.Join) (plan.Node, cols) {
 			own = own || plan.ExprColumns(e)[id]
 		}
 	}
-	var l, r plan.Node = n.Left, n.Right
+	l, r := n.Left, n.Right
 	var lm, rm cols
 	switch {
 	case n.Kind == plan.Full || left && right:

@@ -522,7 +522,7 @@ func (d *decorrelator) joinOne(a *plan.Apply, p *pulled) plan.Node {
 		not := &expr.Not{Arg: &expr.Coalesce{Args: []expr.Expr{cond, plan.False}, T: types.Bool}}
 		return exactly(&plan.Filter{Input: base, Cond: not}, left)
 	case plan.Mark:
-		var mark expr.Expr = expr.Conjunction(append(p.applyAll(expr.Conjuncts(a.On)), equal...))
+		mark := expr.Conjunction(append(p.applyAll(expr.Conjuncts(a.On)), equal...))
 		if mark == nil {
 			mark = plan.True
 		}

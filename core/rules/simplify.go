@@ -148,16 +148,6 @@ func disjuncts(e expr.Expr) []expr.Expr {
 	return out
 }
 
-func disjunction(es []expr.Expr) expr.Expr {
-	switch len(es) {
-	case 0:
-		return plan.False
-	case 1:
-		return es[0]
-	}
-	return &expr.Or{Args: es}
-}
-
 // simplifyOr takes out what all alternatives share. Distribution holds in three-valued logic too. What may fail
 // stays: taken out, it would be evaluated before its guard.
 func simplifyOr(o *expr.Or) expr.Expr {

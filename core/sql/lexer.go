@@ -274,7 +274,7 @@ func (l *lexer) escape(b *strings.Builder) {
 		l.off = end
 		return true
 	}
-	ok := false
+	var ok bool
 	switch {
 	case c == 'x':
 		ok = numeric(1, 2, 16) || numeric(1, 1, 16)

@@ -358,7 +358,7 @@ func (w *printer) pattern(p *Pattern, place PatternKind) {
 }
 
 func quantifier(p *Pattern) string {
-	q := ""
+	var q string
 	switch {
 	case p.Min == 0 && p.Max == 1:
 		q = "?"

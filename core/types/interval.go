@@ -53,7 +53,7 @@ const nano = 1_000_000_000
 // add adds whole + frac/10⁹ units. A fraction of a month is days of a month of thirty, a fraction of a day is time.
 func (s *intervalSum) add(whole, frac int64, u intervalUnit) bool {
 	var ok [6]bool
-	months, days, micros := int64(0), int64(0), int64(0)
+	var months, days, micros int64
 	switch {
 	case u.months != 0:
 		part := frac * u.months

@@ -326,7 +326,7 @@ func CheckJSON(s string) error {
 	if json.Valid([]byte(s)) {
 		return nil
 	}
-	at := 0
+	var at int
 	d := json.NewDecoder(bytes.NewReader([]byte(s)))
 	for {
 		if _, err := d.Token(); err != nil {

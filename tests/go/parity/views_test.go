@@ -2,6 +2,7 @@ package parity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -81,7 +82,7 @@ func viewOf(f *sqltest.File, target int) error {
 			return nil
 		}
 		if errBatch != nil || errView != nil {
-			return fmt.Errorf("line %d: the query says %v, the view says %v", it.Line, errBatch, errView)
+			return fmt.Errorf("line %d: one of the query and the view fails: %w", it.Line, errors.Join(errBatch, errView))
 		}
 		if d := sqltest.BagOf(got).Diff(sqltest.BagOf(want)); d != "" {
 			return fmt.Errorf("behind line %d the view differs from its query:\n%s", it.Line, d)

@@ -23,8 +23,6 @@ const (
 	kinds
 )
 
-var sqlTypes = [kinds]string{"BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN", "TIMESTAMP", "DECIMAL(9,2)"}
-
 // column is what a scope offers.
 type column struct {
 	name string

@@ -95,7 +95,7 @@ func (d *Duck) All(asks []Ask) ([]Answer, error) {
 	out := make([]Answer, len(asks))
 	for i := range out {
 		if !d.out.Scan() {
-			return nil, fmt.Errorf("DuckDB ended: %v", d.out.Err())
+			return nil, fmt.Errorf("DuckDB ended: %w", d.out.Err())
 		}
 		if err := json.Unmarshal(d.out.Bytes(), &out[i]); err != nil {
 			return nil, err

@@ -506,7 +506,7 @@ func TakenRows(rels []*Relation, steps [][]Event) ([][][]types.Value, error) {
 	if e.marks, err = riverbed.Open(map[string]string{"parallelism": "1", "timezone": "UTC"}); err != nil {
 		return nil, err
 	}
-	defer e.marks.Close()
+	defer func() { _ = e.marks.Close() }()
 	for _, r := range rels {
 		if err := e.addMarks(r); err != nil {
 			return nil, err
