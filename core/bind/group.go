@@ -143,6 +143,9 @@ func (bl *block) groupSets(g sql.GroupItem) [][]int {
 // a time window, or any other expression. What a name or a position stands for is not looked up again.
 func (bl *block) key(x sql.Expr, names bool) []int {
 	name := ""
+	if names { // what a name or a position stands for is no position itself
+		bl.refuseNegative(x, groupClause.name)
+	}
 	if l, ok := x.(*sql.Literal); ok && l.Kind == sql.LitInt && names {
 		it := bl.ordinal(l, "GROUP BY")
 		if it.x == nil {
@@ -160,7 +163,6 @@ func (bl *block) key(x sql.Expr, names bool) []int {
 			}
 		}
 	}
-	bl.refuseNegative(x, groupClause.name)
 	e := bl.env(groupClause)
 	if f, ok := x.(*sql.Function); ok && f.Over == nil {
 		if kind, _ := isTimeWindow(lower(f.Name.Last().Name)); kind != 0 {
