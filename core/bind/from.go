@@ -186,10 +186,10 @@ func (b *Binder) tableFunction(t *sql.TableFunction, around *scope, ctes *cte) (
 	return node, tables
 }
 
-// nameByAlias gives the one column of range(3) AS i the name i, as DuckDB does.
+// nameByAlias gives the one column of range(3) AS i the name i, as DuckDB does; i.range is the same.
 func nameByAlias(a sql.Alias, function string, t *table) {
 	if len(t.cols) == 1 && sameName(t.cols[0].Name, function) && !a.Name.IsZero() && len(a.Columns) == 0 {
-		t.cols[0].Name = a.Name.Name
+		t.cols[0].Name, t.function = a.Name.Name, function
 	}
 }
 

@@ -17,7 +17,7 @@ func (bl *block) outputName(x sql.Expr) string {
 		return displayName(x, bl.windowSpec)
 	}
 	if h, used := bl.scope.lookup(c.Parts); used == len(c.Parts) {
-		return h.col.Name
+		return h.name(c.Parts.Last().Name)
 	}
 	return c.Parts.Last().Name
 }

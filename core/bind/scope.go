@@ -23,6 +23,13 @@ type table struct {
 	alias string
 	path  []string // qualified name, for schema.table.column
 	cols  []plan.Column
+	// function is the name that the one column of a table function has beside that of the alias: a.range as well as a.a.
+	function string
+}
+
+// has reports whether a column of the table answers to the name.
+func (t *table) has(c plan.Column, name string) bool {
+	return sameName(c.Name, name) || t.function != "" && sameName(t.function, name)
 }
 
 // merged is a column of USING or NATURAL: one name for a column of each side.
@@ -66,6 +73,14 @@ func (h hit) expr() expr.Expr {
 	return h.col.Ref()
 }
 
+// name is the column's name as its table spells it, of its two names the one that was asked for.
+func (h hit) name(asked string) string {
+	if f := h.table.function; f != "" && sameName(f, asked) {
+		return f
+	}
+	return h.col.Name
+}
+
 // find looks a column up in the scope's own tables. With a qualifier only tables of that name count.
 func (s *scope) find(qualifier []string, name string, pos errs.Pos) (hit, bool) {
 	var hits []hit
@@ -74,7 +89,7 @@ func (s *scope) find(qualifier []string, name string, pos errs.Pos) (hit, bool) 
 			continue
 		}
 		for _, c := range t.cols {
-			if sameName(c.Name, name) {
+			if t.has(c, name) {
 				hits = append(hits, hit{table: t, col: c})
 				break
 			}
