@@ -66,6 +66,9 @@ func (e *env) aggItem(x *sql.Function, name string) plan.AggItem {
 			name = "count"
 		}
 	}
+	for i := 1; i < len(item.Args); i++ { // what comes after the value may have to be a constant, such as [0.5, 0.1]
+		item.Args[i] = expr.Fold(item.Args[i])
+	}
 	ts, vs := typesOf(item.Args)
 	agg, sig, overload, err := fn.ResolveAggregate(name, ts, vs)
 	if err != nil {
