@@ -17,6 +17,15 @@ type regex struct {
 	plain  bool // the pattern is need itself
 }
 
+// parsed takes a pattern apart; nil for one that cannot be, of which then nothing more is known.
+func parsed(pattern string) *syntax.Regexp {
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	return tree
+}
+
 // newRegex compiles a pattern.
 func newRegex(pattern string) (*regex, error) {
 	re, err := regexp.Compile(pattern)
@@ -24,15 +33,15 @@ func newRegex(pattern string) (*regex, error) {
 		return nil, err
 	}
 	r := &regex{Regexp: re, before: -1}
-	// What the package that compiled it cannot take apart, nothing is known of.
-	if tree, err := syntax.Parse(pattern, syntax.Perl); err == nil {
-		r.need, r.before = needed(tree)
-		r.plain = tree.Op == syntax.OpLiteral && len(r.need) > 0
-		if r.before < 0 || has(tree, syntax.OpBeginLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary) {
-			r.before = -1
-		
+	tree := parsed(pattern)
+	if tree == nil {
+		return r, nil
 	}
-	return r, nil
+	r.need, r.before = needed(tree)
+	r.plain = tree.Op == syntax.OpLiteral && len(r.need) > 0
+	if r.before < 0 || has(tree, syntax.OpBeginLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary) {
+		r.before = -1
+		return r, nil
 	}
 	if !has(tree, syntax.OpBeginText) {
 		r.inside = re
