@@ -190,20 +190,6 @@ func (s *scope) lookup(name sql.Name) (h hit, used int) {
 	return hit{}, 0
 }
 
-// owner finds the scope, s or an outer one, that has the column.
-func (s *scope) owner(id expr.ColID) *scope {
-	for ; s != nil; s = s.parent {
-		for _, t := range s.tables {
-			for _, c := range t.cols {
-				if c.ID == id {
-					return s
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // failUnknown reports a name that nothing answers to, with what is near it.
 func (s *scope) failUnknown(name sql.Name, more []string) {
 	pos := name.Position()
