@@ -21,10 +21,10 @@ func TestCopy(t *testing.T) {
 	d := openDB(t)
 	dir := t.TempDir()
 	d.run("CREATE TABLE t (a INTEGER, b VARCHAR); INSERT INTO t VALUES (1, 'x'), (2, NULL)")
-	for _, ending := range []string{"parquet", "csv", "json"} {
+	for ending, format := range map[string]string{"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"} {
 		path := filepath.Join(dir, "t."+ending)
 		d.is(fmt.Sprintf("COPY t TO '%s'", path), "2")
-		d.is(fmt.Sprintf("COPY (SELECT a FROM t) TO '%s/only' (FORMAT %s)", dir, ending), "2")
+		d.is(fmt.Sprintf("COPY (SELECT a FROM t) TO '%s/only' (FORMAT %s)", dir, format), "2")
 		d.run("CREATE OR REPLACE TABLE back (a INTEGER, b VARCHAR)")
 		d.is(fmt.Sprintf("COPY back FROM '%s'", path), "2")
 		d.is("SELECT * FROM back ORDER BY a", "1|x", "2|NULL")
@@ -32,6 +32,8 @@ func TestCopy(t *testing.T) {
 		os.RemoveAll(filepath.Join(dir, "only"))
 	}
 	d.fails(fmt.Sprintf("COPY t TO '%s/t.xyz'", dir), errs.Schema, "t.xyz", "FORMAT")
+	d.fails(fmt.Sprintf("COPY t TO '%s/t.arrow'", dir), errs.Schema, "t.arrow", "FORMAT") // it is read only
+	d.is(fmt.Sprintf("COPY t TO '%s/t.tsv' (FORMAT csv)", dir), "2")
 	d.fails(fmt.Sprintf("COPY t TO '%s/t.csv' (FORMAT yaml)", dir), errs.Usage, "yaml", "known connectors")
 	d.fails(fmt.Sprintf("COPY t TO '%s/t.csv' (DELIMTER ';')", dir), errs.Usage, "delimter", "did you mean")
 	d.fails(fmt.Sprintf("COPY nowhere FROM '%s/t.csv'", dir), errs.Schema, "nowhere")
