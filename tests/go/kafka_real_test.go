@@ -3,6 +3,7 @@ package repo
 import (
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -30,13 +31,20 @@ func newBroker(t *testing.T) *broker {
 		t.Fatal(err)
 	}
 	b := &broker{script: script, env: []string{"KAFKA_DATA=" + t.TempDir()}}
+	// Not the port that the system would choose: a client that reconnects to a dead broker on one of those may be given the same
+	// port as its own end and so connect to itself, and then the port is taken.
+	port := 20000 + os.Getpid()%10000
 	for _, name := range []string{"KAFKA_PORT", "KAFKA_CONTROLLER_PORT"} {
-		free, err := net.Listen("tcp", "127.0.0.1:0")
+		free, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		for ; err != nil && port < 32000; port++ {
+			free, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer free.Close() // both are held until both are known
-		b.env = append(b.env, fmt.Sprintf("%s=%d", name, free.Addr().(*net.TCPAddr).Port))
+		b.env = append(b.env, fmt.Sprintf("%s=%d", name, port))
+		port++
 	}
 	t.Cleanup(func() { b.run(t, "reset") })
 	return b

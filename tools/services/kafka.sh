@@ -88,7 +88,8 @@ start() {
 finish() {
   alive || return 0
   kill "-$1" "$(cat "$data/pid")"
-  while alive; do sleep 0.1; done
+  # A killed process loses its command line before its sockets: only when the port is silent is it gone.
+  while alive || answers; do sleep 0.1; done
 }
 
 case ${1:-} in

@@ -46,6 +46,6 @@ var all = []mutant{
 		"if c, ok := byID[id]; ok {", "if c, ok := byID[id]; ok && false {", "top-n"},
 	{"filter-after-aggregate", "count(DISTINCT) forgets that an argument is still there", "incremental/aggregate_distinct.go",
 		"case before > 0 && after <= 0:", "case before > 0 && after <= 1:", "count-distinct"},
-	{"negative-floor", "windows before 1970 are cut one too late, in both modes", "core/window/window.go",
+	{"negative-floor", "windows before 1970 are cut one too late, in both modes", "core/types/compare.go",
 		"\tif a%b < 0 {\n\t\tq--", "\tif false {\n\t\tq--", "tumble-epoch"},
 }
