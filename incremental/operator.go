@@ -96,8 +96,12 @@ func (c *Ctx) Emit(cols []arrow.Array, n int, w []int64) error {
 			w = ones(n)
 		}
 		cols = append(append(make([]arrow.Array, 0, len(cols)+1), cols...), int64Array(w))
-	} else if !allOnes(w) {
-		return errs.Bug("step", "an append-only operator emitted a weight that is not 1")
+	} else if !allOnes(w) { // without a weight column a row of weight n is n rows
+		rows, err := repeated(w)
+		if err != nil {
+			return err
+		}
+		cols, n = kernels.TakeBatch(cols, rows), len(rows)
 	}
 	c.out = append(c.out, flow.Delta{Batch: array.NewRecordBatch(c.schema, cols, int64(n))})
 	return nil
@@ -110,6 +114,20 @@ func (c *Ctx) missing(op string, n int64) error {
 	}
 	c.bad += n
 	return nil
+}
+
+// repeated lists each row as often as its weight says.
+func repeated(w []int64) ([]int32, error) {
+	rows := make([]int32, 0, len(w))
+	for i, x := range w {
+		if x < 0 {
+			return nil, errs.Bug("step", "an append-only operator emitted a retraction")
+		}
+		for range x {
+			rows = append(rows, int32(i))
+		}
+	}
+	return rows, nil
 }
 
 func int64Array(v []int64) arrow.Array { return kernels.NewFixed(arrow.PrimitiveTypes.Int64, v, nil) }
