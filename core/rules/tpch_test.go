@@ -21,15 +21,19 @@ func tpch(t testing.TB) catalog {
 		"lineitem(l_orderkey BIGINT 1 6000000; l_partkey BIGINT 1 200000; l_suppkey BIGINT 1 10000; l_linenumber BIGINT 1 7; l_quantity DECIMAL(15,2); l_extendedprice DECIMAL(15,2); l_discount DECIMAL(15,2); l_tax DECIMAL(15,2); l_returnflag VARCHAR; l_linestatus VARCHAR; l_shipdate DATE 8036 10561; l_commitdate DATE 8065 10530; l_receiptdate DATE 8037 10591; l_shipinstruct VARCHAR; l_shipmode VARCHAR; l_comment VARCHAR) 6001215")
 }
 
-// tpchQueries reads the queries that the binder's tests keep.
+// tpchQueries reads the queries that the parser's tests keep.
 func tpchQueries(t testing.TB) (names, queries []string) {
-	text, err := os.ReadFile("../bind/testdata/tpch.sql")
+	text, err := os.ReadFile("../sql/testdata/tpch.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, block := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
 		name, query, _ := strings.Cut(block, "\n")
-		names, queries = append(names, strings.TrimPrefix(name, "-- ")), append(queries, strings.TrimSuffix(query, ";"))
+		if query == "" {
+			continue // a comment on the file
+		}
+		name = strings.TrimPrefix(strings.TrimPrefix(name, "-- "), "name: ")
+		names, queries = append(names, name), append(queries, strings.TrimSuffix(query, ";"))
 	}
 	return names, queries
 }
