@@ -102,6 +102,11 @@ func rb_result_stream(h C.rb_handle, stream unsafe.Pointer, err *C.rb_text) C.in
 		if e != nil {
 			return e
 		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.reader == nil {
+			return errs.New(errs.Usage, "stream", "the result is closed")
+		}
 		handles.remove(h)
 		exportReader(&resultReader{result: r, RecordReader: r.reader}, stream)
 		return nil
