@@ -24,31 +24,54 @@ RESULTS = HERE.parent / "build" / "bench"
 
 
 class Engine:
-    """A worker process."""
+    """A worker process. One that dies is an answer with an error, and another takes its place."""
 
-    def __init__(self, name: str, *, threads: int) -> None:
+    def __init__(self, name: str, *, threads: int, memory_limit: str = "") -> None:
         self.name = name
+        self.command = [sys.executable, str(HERE / "worker.py"), name, str(threads), memory_limit]
+        self.tables: list[dict[str, Any]] = []
+        self.start()
+
+    def start(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), name, str(threads)],
+            self.command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
         )
         self.version = self.read()["version"]
+        for table in self.tables:
+            self.read_answer(table)
 
     def read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.name} ended with code {self.process.wait()}")
+            raise EOFError(f"{self.name} ended with code {self.process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def ask(self, **request: Any) -> dict[str, Any]:
+    def read_answer(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(request) + "\n")
         return self.read()
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        try:
+            return self.read_answer(request)
+        except (EOFError, BrokenPipeError) as e:
+            self.start()
+            return {"error": str(e) or f"{self.name} ended"}
+
+    def table(self, name: str, path: str | pathlib.Path, form: str) -> dict[str, Any]:
+        """Give the engine a table; see worker.py for the forms."""
+        request = {"op": "table", "name": name, "path": str(path), "form": form}
+        answer = self.read_answer(request)
+        if "error" in answer:
+            raise SystemExit(f"{self.name} cannot read {path}: {answer['error']}")
+        self.tables.append(request)
+        return answer
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -57,17 +80,19 @@ class Engine:
 
 
 def interleaved(
-    engines: Sequence[Engine], jobs: dict[str, dict[str, Any]], *, repeat: int
+    engines: Sequence[Engine], jobs: dict[str, dict[str, dict[str, Any]]], *, repeat: int
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Run every job on every engine, `repeat` times, engines in turn. Returns job -> engine -> answers."""
+    """Run every job (job -> engine -> request) `repeat` times, engines in turn. Returns job -> engine -> answers.
+
+    What fails is not asked again.
+    """
     out: dict[str, dict[str, list[dict[str, Any]]]] = {job: {e.name: [] for e in engines} for job in jobs}
     for round_ in range(repeat):
-        for job, request in jobs.items():
+        for job, requests in jobs.items():
             for e in engines if round_ % 2 == 0 else list(reversed(engines)):
-                answer = e.ask(**request)
-                out[job][e.name].append(answer)
-                if "error" in answer and round_ == 0:
-                    print(f"  {e.name} {job}: {answer['error']}", file=sys.stderr)
+                answers = out[job][e.name]
+                if not (answers and "error" in answers[0]):
+                    answers.append(e.ask(**requests[e.name]))
     return out
 
 

@@ -1,6 +1,10 @@
 """One batch engine in one process: reads JSON requests, answers with wall and CPU seconds. Started by harness.py.
 
-requests: {"op": "table", "name", "path"}, {"op": "sql", "sql", "digest"?, "save"?}
+requests: {"op": "table", "name", "path", "form"}, {"op": "sql", "sql", "code"?, "save"?}
+
+A table's form says where its rows are when the clock starts: "file" (Parquet), "arrow" (an Arrow table in the memory
+of the process, for all engines the same) or "own" (each engine's own table in memory). A question that Polars cannot
+say in SQL may come as an expression of its API in "code".
 """
 
 from __future__ import annotations
@@ -12,8 +16,9 @@ import sys
 import time
 from typing import Any
 
-NAME, THREADS = sys.argv[1], int(sys.argv[2])
+NAME, THREADS, MEMORY_LIMIT = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 os.environ["POLARS_MAX_THREADS"] = str(THREADS)
+LIMIT = {"memory_limit": MEMORY_LIMIT} if MEMORY_LIMIT else {}
 
 
 def cpu() -> float:
@@ -21,15 +26,40 @@ def cpu() -> float:
     return u.ru_utime + u.ru_stime
 
 
+def forget_peak() -> None:
+    """Let the peak of resident memory begin here, where Linux can."""
+    try:
+        with open("/proc/self/clear_refs", "w") as f:
+            f.write("5")
+    except OSError:
+        pass
+
+
+def peak_rss_mb() -> float:
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM:")) / 1024
+
+
+def read_arrow(path: str) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path)
+
+
 class Riverbed:
     def __init__(self) -> None:
         import riverbed
 
         self.version = riverbed.version()
-        self.session = riverbed.Session(config={"parallelism": THREADS})
+        self.session = riverbed.Session(config={"parallelism": THREADS, **LIMIT})
 
-    def table(self, name: str, path: str) -> None:
-        self.session.sql(f"CREATE VIEW {name} AS SELECT * FROM '{path}'")
+    def table(self, name: str, path: str, form: str) -> None:
+        if form == "file":
+            self.session.sql(f"CREATE VIEW {name} AS SELECT * FROM '{path}'")
+        elif form == "own":
+            self.session.sql(f"CREATE TABLE {name} AS SELECT * FROM '{path}'")
+        else:
+            self.session.create_table(name, source=read_arrow(path))
 
     def sql(self, text: str) -> Any:
         return self.session.sql(text).to_arrow()
@@ -40,10 +70,15 @@ class DuckDB:
         import duckdb
 
         self.version = duckdb.__version__
-        self.con = duckdb.connect(config={"threads": THREADS})
+        self.con = duckdb.connect(config={"threads": THREADS, **LIMIT})
 
-    def table(self, name: str, path: str) -> None:
-        self.con.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
+    def table(self, name: str, path: str, form: str) -> None:
+        if form == "file":
+            self.con.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
+        elif form == "own":
+            self.con.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet('{path}')")
+        else:
+            self.con.register(name, read_arrow(path))
 
     def sql(self, text: str) -> Any:
         return self.con.sql(text).to_arrow_table()
@@ -55,12 +90,26 @@ class Polars:
 
         self.polars, self.version = polars, polars.__version__
         self.ctx = polars.SQLContext()
+        self.frames: dict[str, Any] = {}
 
-    def table(self, name: str, path: str) -> None:
-        self.ctx.register(name, self.polars.scan_parquet(path))
+    def table(self, name: str, path: str, form: str) -> None:
+        if form == "file":
+            frame = self.polars.scan_parquet(path)
+        elif form == "own":
+            frame = self.polars.read_parquet(path).lazy()
+        else:
+            frame = self.polars.from_arrow(read_arrow(path)).lazy()
+        self.frames[name] = frame
+        self.ctx.register(name, frame)
 
     def sql(self, text: str) -> Any:
-        return self.ctx.execute(text, eager=False).collect(engine="streaming").to_arrow()
+        return self.collect(self.ctx.execute(text, eager=False))
+
+    def code(self, text: str) -> Any:
+        return self.collect(eval(text, {"pl": self.polars, **self.frames}))
+
+    def collect(self, frame: Any) -> Any:
+        return frame.collect(engine="streaming").to_arrow()
 
 
 class DataFusion:
@@ -70,8 +119,11 @@ class DataFusion:
         self.version = datafusion.__version__
         self.ctx = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(THREADS))
 
-    def table(self, name: str, path: str) -> None:
-        self.ctx.register_parquet(name, path)
+    def table(self, name: str, path: str, form: str) -> None:
+        if form == "file":
+            self.ctx.register_parquet(name, path)
+        else:
+            self.ctx.register_record_batches(name, [read_arrow(path).to_batches()])
 
     def sql(self, text: str) -> Any:
         return self.ctx.sql(text).to_arrow_table()
@@ -80,16 +132,11 @@ class DataFusion:
 ENGINES = {"riverbed": Riverbed, "duckdb": DuckDB, "polars": Polars, "datafusion": DataFusion}
 
 
-def digest(t: Any) -> list[Any]:
-    """Row count and the sum of each numeric column: enough to see two engines disagree."""
+def save(t: Any, path: str) -> None:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    sums = []
-    for c in t.columns:
-        if pa.types.is_integer(c.type) or pa.types.is_floating(c.type) or pa.types.is_decimal(c.type):
-            sums.append(round(float(pc.sum(c.cast(pa.float64())).as_py() or 0), 2))
-    return [t.num_rows, sums]
+    with pa.OSFile(path, "wb") as f, pa.ipc.new_file(f, t.schema) as w:
+        w.write_table(t)
 
 
 def main() -> None:
@@ -100,25 +147,24 @@ def main() -> None:
     for line in sys.stdin:
         m = json.loads(line)
         answer: dict[str, Any] = {}
+        result = None
         try:
+            forget_peak()
             c, t = cpu(), time.perf_counter()
             if m["op"] == "table":
-                engine.table(m["name"], m["path"])
-                result = None
+                engine.table(m["name"], m["path"], m["form"])
+            elif "code" in m:
+                result = engine.code(m["code"])
             else:
                 result = engine.sql(m["sql"])
-            answer = {"wall": time.perf_counter() - t, "cpu": cpu() - c}
+            answer = {"wall": time.perf_counter() - t, "cpu": cpu() - c, "rss_mb": peak_rss_mb()}
             if result is not None:
                 answer["rows"] = result.num_rows
-                if m.get("digest"):
-                    answer["digest"] = digest(result)
                 if m.get("save"):
-                    import pyarrow.parquet as pq
-
-                    pq.write_table(result, m["save"])
+                    save(result, m["save"])
         except BaseException as e:
             answer = {"error": f"{type(e).__name__}: {e}"[:400]}
-        answer["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        del result
         print(json.dumps(answer), file=out)
 
 
