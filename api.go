@@ -45,7 +45,8 @@ type UDF struct {
 	Args          []string // SQL types; empty accepts any
 	Returns       string   // SQL type
 	Deterministic bool
-	Call          func(ctx context.Context, args []arrow.Array, rows int) (arrow.Array, error)
+	// Call gets the context of the run: what it asks of the session with that context belongs to the run.
+	Call func(ctx context.Context, args []arrow.Array, rows int) (arrow.Array, error)
 }
 
 // SubscribeOptions configures an incremental run read in process.

@@ -65,7 +65,8 @@ func (e *entry) columns() []types.Field {
 	return nil
 }
 
-// catalog holds the names of a session. Lookups ignore case.
+// catalog holds the names of a session. Lookups ignore case. It is never changed once a session has it: a statement that
+// creates or drops puts another in its place, and what a statement reads is one moment's.
 type catalog struct {
 	entries map[string]*entry // by lower-case name
 	udfs    map[string]*fn.Scalar
@@ -77,9 +78,26 @@ func newCatalog() *catalog {
 
 func (c *catalog) get(name string) *entry { return c.entries[strings.ToLower(name)] }
 
-func (c *catalog) put(e *entry) { c.entries[strings.ToLower(e.name)] = e }
+// with is the catalog with an entry more, in the place of the one of its name.
+func (c *catalog) with(e *entry) *catalog {
+	n := &catalog{maps.Clone(c.entries), c.udfs}
+	n.entries[strings.ToLower(e.name)] = e
+	return n
+}
 
-func (c *catalog) drop(name string) { delete(c.entries, strings.ToLower(name)) }
+// without is the catalog without a name.
+func (c *catalog) without(name string) *catalog {
+	n := &catalog{maps.Clone(c.entries), c.udfs}
+	delete(n.entries, strings.ToLower(name))
+	return n
+}
+
+// withFunction is the catalog with a function of the host more.
+func (c *catalog) withFunction(f *fn.Scalar) *catalog {
+	n := &catalog{c.entries, maps.Clone(c.udfs)}
+	n.udfs[f.Name] = f
+	return n
+}
 
 // names lists everything, for suggestions.
 func (c *catalog) names() []string {
@@ -105,6 +123,7 @@ func (c *catalog) list(kinds ...string) []*entry {
 // scopeCatalog is the catalog as one statement sees it: the session's, with the caller's local variables behind it.
 type scopeCatalog struct {
 	s      *Session
+	cat    *catalog
 	ctx    context.Context
 	locals map[string]flow.Relation // by the name of the variable
 	used   []*entry                 // what the statement reads, for dependencies
@@ -114,6 +133,9 @@ type scopeCatalog struct {
 }
 
 var _ bind.Catalog = (*scopeCatalog)(nil)
+
+// scope is the present catalog for what stands by itself: an option, a default, the type of a column.
+func (s *Session) scope() *scopeCatalog { return &scopeCatalog{s: s, cat: s.cat.Load()} }
 
 // qualified reports whether the qualifiers are ones that a session has: main, memory, temp.
 func qualified(name []string) bool {
@@ -132,7 +154,7 @@ func (c *scopeCatalog) Resolve(name []string) (*bind.Relation, error) {
 		return nil, nil
 	}
 	base := name[len(name)-1]
-	if e := c.s.cat.get(base); e != nil {
+	if e := c.cat.get(base); e != nil {
 		c.used = append(c.used, e)
 		switch {
 		case e.table != nil:
@@ -176,7 +198,7 @@ func (c *scopeCatalog) local(name string) flow.Relation {
 
 func (c *scopeCatalog) Names() []string {
 	var out []string
-	for _, e := range c.s.cat.entries {
+	for _, e := range c.cat.entries {
 		if e.sink == nil {
 			out = append(out, e.name)
 		}
@@ -281,4 +303,4 @@ func (c *scopeCatalog) TableFunctions() []string {
 	return names
 }
 
-func (c *scopeCatalog) Function(name string) *fn.Scalar { return c.s.cat.udfs[strings.ToLower(name)] }
+func (c *scopeCatalog) Function(name string) *fn.Scalar { return c.cat.udfs[strings.ToLower(name)] }

@@ -12,75 +12,126 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// A new entry takes the place of an old one only when it is whole: CREATE OR REPLACE that fails leaves the old one, and
-// its query may read the old one.
+// A new entry is made whole, without a lock, and then put under its name if that is still vacant. So CREATE OR REPLACE
+// that fails leaves the old entry, its query may read the old entry, and of two statements that make the same name at
+// the same time the second to be ready is told so.
 
-// vacant finds out whether a new entry may take a name: old is what it replaces. exists reports that IF NOT EXISTS
-// leaves nothing to do.
-func (s *Session) vacant(n sql.Name, kind string, replace, ifNotExists bool) (name string, exists bool, err error) {
-	name, err = plainName(n)
-	if err != nil {
-		return "", false, err
-	}
-	if ifNotExists && s.cat.get(name) != nil {
-		return name, true, nil
-	}
-	if err := s.free(name, kind, replace); err != nil {
-		e := errs.As(err)
-		e.Pos = n.Position()
-		return "", false, e
-	}
-	return name, false, nil
+// claim is a name that a statement wants for its entry.
+type claim struct {
+	name                 string
+	pos                  errs.Pos
+	kind                 string
+	replace, ifNotExists bool
+	uses                 []*entry // what a materialized view was made of
 }
 
-// free reports an error when a name is taken and may not be replaced by an entry of the kind.
-func (s *Session) free(name, kind string, replace bool) error {
-	e := s.cat.get(name)
+// vacant claims a name; exists reports that IF NOT EXISTS leaves nothing to do.
+func (s *Session) vacant(n sql.Name, kind string, replace, ifNotExists bool) (c claim, exists bool, err error) {
+	name, err := plainName(n)
+	if err != nil {
+		return c, false, err
+	}
+	c = claim{name: name, pos: n.Position(), kind: kind, replace: replace, ifNotExists: ifNotExists}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	exists, err = s.taken(c)
+	return c, exists, err
+}
+
+// taken finds out whether the claimed name may be given: exists is true when nothing is to be done, and err says when it
+// cannot. The session is locked.
+func (s *Session) taken(c claim) (exists bool, err error) {
+	e := s.cat.Load().get(c.name)
+	if c.kind == "MATERIALIZED VIEW" && s.txn != nil {
+		return false, errs.E(errs.Usage, "create view", c.pos, "a materialized view cannot be created while a transaction is open").WithHint("COMMIT or ROLLBACK first")
+	}
+	for _, u := range c.uses {
+		if s.cat.Load().get(u.name) != u {
+			return false, errs.E(errs.Schema, "create view", c.pos, "another statement changed the %s %q while the materialized view %q was being made of it", strings.ToLower(u.kind()), u.name, c.name).
+				WithHint("create the view again")
+		}
+	}
 	switch {
 	case e == nil:
-		return nil
-	case !replace:
-		return errs.New(errs.Schema, "create", "%s %q exists already", strings.ToLower(e.kind()), e.name).WithHint("use CREATE OR REPLACE, or drop it first")
-	case e.kind() != kind:
-		return errs.New(errs.Schema, "create", "%q is a %s, which a %s cannot replace", e.name, strings.ToLower(e.kind()), strings.ToLower(kind)).
+		return false, nil
+	case c.ifNotExists:
+		return true, nil
+	case !c.replace:
+		return false, errs.E(errs.Schema, "create", c.pos, "%s %q exists already", strings.ToLower(e.kind()), e.name).WithHint("use CREATE OR REPLACE, or drop it first")
+	case e.kind() != c.kind:
+		return false, errs.E(errs.Schema, "create", c.pos, "%q is a %s, which a %s cannot replace", e.name, strings.ToLower(e.kind()), strings.ToLower(c.kind)).
 			WithHint("write DROP %s %s first", e.kind(), e.name)
 	}
-	return s.unread(e)
+	return false, s.unread(e, c.pos)
 }
 
-// unread reports an error when a materialized view reads the entry.
-func (s *Session) unread(e *entry) error {
+// unread reports an error when a materialized view reads the entry. The session is locked.
+func (s *Session) unread(e *entry, pos errs.Pos) error {
 	for _, v := range s.views {
 		if e.mat != v && v.reads(e) {
-			return errs.New(errs.Schema, "drop", "%s %q is read by the materialized view %q", strings.ToLower(e.kind()), e.name, v.name).
+			return errs.E(errs.Schema, "drop", pos, "%s %q is read by the materialized view %q", strings.ToLower(e.kind()), e.name, v.name).
 				WithHint("drop the view first")
 		}
 	}
 	return nil
 }
 
-// install puts an entry under its name, which is vacant.
-func (s *Session) install(e *entry) {
-	if old := s.cat.get(e.name); old != nil {
+// install puts an entry under the claimed name.
+func (s *Session) install(c claim, e *entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	exists, err := s.taken(c)
+	if err != nil || exists {
+		return err
+	}
+	if old := s.cat.Load().get(c.name); old != nil {
 		s.forget(old)
 	}
 	if e.mat != nil {
-		s.views = append(s.views, e.mat)
+		s.views = append(slices.Clip(s.views), e.mat)
 	}
-	s.cat.put(e)
+	s.cat.Store(s.cat.Load().with(e))
+	return nil
 }
 
-// forget takes an entry out of the catalog and ends what it runs.
+// installView puts a materialized view under the claimed name. From then on whoever changes a table steps the view too,
+// and so it takes what it missed first, with the turn.
+func (s *Session) installView(ctx context.Context, c claim, e *entry) error {
+	v := e.mat
+	defer func() {
+		if s.cat.Load().get(c.name) != e {
+			v.close()
+		}
+	}()
+	if v.run == nil {
+		defer s.loaded(v)
+		inside, release, err := s.takeTurn(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		if err := v.catchUp(inside); err != nil {
+			return err
+		}
+	}
+	c.uses = v.used
+	return s.install(c, e)
+}
+
+// forget takes an entry out of the catalog and ends what it runs. The session is locked.
 func (s *Session) forget(e *entry) {
 	if e.mat != nil {
 		e.mat.close()
 		s.views = slices.DeleteFunc(slices.Clone(s.views), func(v *matView) bool { return v == e.mat })
 	}
-	s.cat.drop(e.name)
+	s.cat.Store(s.cat.Load().without(e.name))
 }
 
 func (s *Session) createTable(ctx context.Context, cat *scopeCatalog, st *sql.CreateTable, text string) error {
-	name, exists, err := s.vacant(st.Name, "TABLE", st.OrReplace, st.IfNotExists)
+	c, exists, err := s.vacant(st.Name, "TABLE", st.OrReplace, st.IfNotExists)
 	if err != nil || exists {
 		return err
 	}
@@ -92,19 +143,18 @@ func (s *Session) createTable(ctx context.Context, cat *scopeCatalog, st *sql.Cr
 		if err := s.streamColumns(&stream, &st.Relation); err != nil {
 			return err
 		}
-		return s.createSource(ctx, name, stream, false, st.OrReplace)
+		return s.createSource(ctx, c, stream)
 	}
 	var t *memTable
 	if st.Query != nil {
-		t, err = s.tableAs(ctx, cat, st, name, text)
+		t, err = s.tableAs(ctx, cat, st, c.name, text)
 	} else {
-		t, err = s.tableOf(name, &st.Relation, text)
+		t, err = s.tableOf(c.name, &st.Relation, text)
 	}
 	if err != nil {
 		return err
 	}
-	s.install(&entry{name: name, temp: st.Temp, table: t, sql: sql.Print(st)})
-	return nil
+	return s.install(c, &entry{name: c.name, temp: st.Temp, table: t, sql: sql.Print(st)})
 }
 
 // tableAs makes a table of a query's rows.
@@ -128,9 +178,11 @@ func (s *Session) tableAs(ctx context.Context, cat *scopeCatalog, st *sql.Create
 		return nil, err
 	}
 	t := newMemTable(name, fields)
+	e := t.edit()
 	for _, b := range batches {
-		t.append(b.Columns(), int(b.NumRows()))
+		e.append(b.Columns(), int(b.NumRows()))
 	}
+	t.replace(e.chunks)
 	return t, nil
 }
 
@@ -173,7 +225,7 @@ func (s *Session) tableOf(name string, r *sql.Relation, text string) (*memTable,
 			t.keys = append(t.keys, &tableKey{columns: []int{i}})
 		}
 		if c.Default != nil {
-			if _, err := bind.New(&scopeCatalog{s: s}, bind.Options{SQL: text}).Expr(c.Default, nil, fields[i].Type); err != nil {
+			if _, err := bind.New(s.scope(), bind.Options{SQL: text}).Expr(c.Default, nil, fields[i].Type); err != nil {
 				return nil, err
 			}
 			t.defaults[i] = c.Default
@@ -215,7 +267,7 @@ func (s *Session) columnFields(defs []sql.ColumnDef) ([]types.Field, error) {
 }
 
 func (s *Session) createStream(ctx context.Context, st *sql.CreateStream) error {
-	name, exists, err := s.vacant(st.Name, "STREAM", st.OrReplace, st.IfNotExists)
+	c, exists, err := s.vacant(st.Name, "STREAM", st.OrReplace, st.IfNotExists)
 	if err != nil || exists {
 		return err
 	}
@@ -226,11 +278,11 @@ func (s *Session) createStream(ctx context.Context, st *sql.CreateStream) error 
 	if err := s.streamColumns(&spec, &st.Relation); err != nil {
 		return err
 	}
-	return s.createSource(ctx, name, spec, true, st.OrReplace)
+	return s.createSource(ctx, c, spec)
 }
 
 func (s *Session) createSink(st *sql.CreateSink) error {
-	name, exists, err := s.vacant(st.Name, "SINK", st.OrReplace, st.IfNotExists)
+	c, exists, err := s.vacant(st.Name, "SINK", st.OrReplace, st.IfNotExists)
 	if err != nil || exists {
 		return err
 	}
@@ -245,8 +297,7 @@ func (s *Session) createSink(st *sql.CreateSink) error {
 	if _, _, err := parseSink(spec); err != nil {
 		return err
 	}
-	s.install(&entry{name: name, sink: &sinkEntry{spec, fields}, sql: sql.Print(st)})
-	return nil
+	return s.install(c, &entry{name: c.name, sink: &sinkEntry{spec, fields}, sql: sql.Print(st)})
 }
 
 func (s *Session) createView(ctx context.Context, cat *scopeCatalog, st *sql.CreateView, text string) error {
@@ -254,35 +305,37 @@ func (s *Session) createView(ctx context.Context, cat *scopeCatalog, st *sql.Cre
 	if st.Materialized {
 		kind = "MATERIALIZED VIEW"
 	}
-	name, exists, err := s.vacant(st.Name, kind, st.OrReplace, st.IfNotExists)
+	c, exists, err := s.vacant(st.Name, kind, st.OrReplace, st.IfNotExists)
 	if err != nil || exists {
 		return err
 	}
-	e := &entry{name: name, temp: st.Temp, sql: sql.Print(st)}
-	view := &bind.View{Name: name, Query: st.Query, SQL: text}
-	for _, c := range st.Columns {
-		view.Columns = append(view.Columns, c.Name)
+	e := &entry{name: c.name, temp: st.Temp, sql: sql.Print(st)}
+	view := &bind.View{Name: c.name, Query: st.Query, SQL: text}
+	for _, col := range st.Columns {
+		view.Columns = append(view.Columns, col.Name)
 	}
 	if st.Materialized {
-		if s.txn != nil {
-			return errs.E(errs.Usage, "create view", st.Position(), "a materialized view cannot be created while a transaction is open").WithHint("COMMIT or ROLLBACK first")
+		if e.mat, err = s.newMatView(ctx, cat, c, view, st.Query, text); err != nil {
+			return err
 		}
-		e.mat, err = s.newMatView(ctx, cat, view, st.Query, text)
-	} else {
-		// Binding now finds mistakes now; the plan is made again wherever the view is used.
-		e.view = view
-		_, err = bind.New(cat, bind.Options{SQL: text}).Query(st.Query)
+		return s.installView(ctx, c, e)
 	}
-	if err != nil {
+	// Binding now finds mistakes now; the plan is made again wherever the view is used.
+	e.view = view
+	if _, err = bind.New(cat, bind.Options{SQL: text}).Query(st.Query); err != nil {
 		return err
 	}
-	if old := s.cat.get(name); old != nil && old.table == nil && slices.Contains(cat.used, old) {
-		if e.mat != nil {
-			e.mat.close()
-		}
-		return errs.E(errs.Schema, "create view", st.Name.Position(), "the view %q would read itself", name)
+	if err := c.notOf(cat); err != nil {
+		return err
 	}
-	s.install(e)
+	return s.install(c, e)
+}
+
+// notOf refuses a view whose query names the entry that the view would replace.
+func (c claim) notOf(cat *scopeCatalog) error {
+	if old := cat.cat.get(c.name); old != nil && old.table == nil && slices.Contains(cat.used, old) {
+		return errs.E(errs.Schema, "create view", c.pos, "the view %q would read itself", c.name)
+	}
 	return nil
 }
 
@@ -291,13 +344,15 @@ func (s *Session) dropStatement(st *sql.Drop) error {
 	if err != nil {
 		return err
 	}
-	e := s.cat.get(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.cat.Load().get(name)
 	if e == nil {
 		if st.IfExists {
 			return nil
 		}
 		return errs.E(errs.Schema, "drop", st.Name.Position(), "no %s %q", strings.ToLower(string(st.Kind)), name).
-			WithHint("%s", errs.DidYouMean(name, s.cat.names()))
+			WithHint("%s", errs.DidYouMean(name, s.cat.Load().names()))
 	}
 	if e.kind() != string(st.Kind) {
 		return errs.E(errs.Schema, "drop", st.Name.Position(), "%q is a %s", e.name, strings.ToLower(e.kind())).WithHint("write DROP %s %s", e.kind(), e.name)
@@ -308,14 +363,12 @@ func (s *Session) dropStatement(st *sql.Drop) error {
 	if st.Cascade && s.txn == nil {
 		for _, v := range slices.Clone(s.views) {
 			if v.reads(e) {
-				s.forget(s.cat.get(v.name))
+				s.forget(s.cat.Load().get(v.name))
 			}
 		}
 	}
-	if err := s.unread(e); err != nil {
-		er := errs.As(err)
-		er.Pos = st.Name.Position()
-		return er
+	if err := s.unread(e, st.Name.Position()); err != nil {
+		return err
 	}
 	s.forget(e)
 	return nil

@@ -215,7 +215,7 @@ func (d db) pushWeighted(stream, split string, weights []int64, rows ...[]types.
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if err := p.Push(d.t.Context(), split, batchOf(d.cat.get(stream).source.Fields, rows...), weights); err != nil {
+	if err := p.Push(d.t.Context(), split, batchOf(d.cat.Load().get(stream).source.Fields, rows...), weights); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -25,9 +25,9 @@ func (s *Session) target(n sql.Name) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := s.cat.get(name)
+	e := s.cat.Load().get(name)
 	if e == nil {
-		return nil, errs.E(errs.Schema, "bind", n.Position(), "no table %q", name).WithHint("%s", errs.DidYouMean(name, s.cat.names()))
+		return nil, errs.E(errs.Schema, "bind", n.Position(), "no table %q", name).WithHint("%s", errs.DidYouMean(name, s.cat.Load().names()))
 	}
 	return e, nil
 }
@@ -200,23 +200,23 @@ func (s *Session) insertIntoTable(ctx context.Context, cat *scopeCatalog, t *mem
 	count := int64(0)
 	for i, b := range batches {
 		var err error
-		if added[i], err = s.tableColumns(t, b, given, at); err != nil {
+		if added[i], err = s.tableColumns(ctx, t, b, given, at); err != nil {
 			return nil, placed(err, st.Position())
 		}
 		count += b.NumRows()
 	}
-	before := t.snapshot()
+	edit := t.edit()
 	var rows []arrow.RecordBatch
 	for i, cols := range added {
 		if n := int(batches[i].NumRows()); n > 0 {
-			rows = append(rows, t.append(cols, n))
+			rows = append(rows, edit.append(cols, n))
 		}
 	}
-	if err := t.checkKeys(rows); err != nil {
-		t.restore(before)
+	if err := edit.checkKeys(rows); err != nil {
+		t.forgetKeys()
 		return nil, placed(err, st.Position())
 	}
-	return countResult(count), s.applied(ctx, t, before, deltasOf(t, rows, 1))
+	return countResult(count), s.apply(ctx, edit)
 }
 
 func deltasOf(t *memTable, rows []arrow.RecordBatch, sign int64) []tableDelta {
@@ -237,9 +237,9 @@ func placed(err error, pos errs.Pos) error {
 }
 
 // tableColumns gives a batch the table's columns: chosen, cast, defaults filled in, NOT NULL checked.
-func (s *Session) tableColumns(t *memTable, b arrow.RecordBatch, given []types.Field, at []int) ([]arrow.Array, error) {
+func (s *Session) tableColumns(ctx context.Context, t *memTable, b arrow.RecordBatch, given []types.Field, at []int) ([]arrow.Array, error) {
 	n := int(b.NumRows())
-	env := s.fnEnv()
+	env := s.fnEnv(ctx)
 	cols := make([]arrow.Array, len(t.columns))
 	for i, f := range t.columns {
 		var err error
@@ -263,7 +263,7 @@ func (s *Session) tableColumns(t *memTable, b arrow.RecordBatch, given []types.F
 
 // defaultColumn evaluates a DEFAULT for n rows; each row gets a value of its own.
 func (s *Session) defaultColumn(env *fn.Env, x sql.Expr, f types.Field, n int) (arrow.Array, error) {
-	e, err := bind.New(&scopeCatalog{s: s}, bind.Options{}).Expr(x, nil, f.Type)
+	e, err := bind.New(s.scope(), bind.Options{}).Expr(x, nil, f.Type)
 	if err != nil {
 		return nil, err
 	}

@@ -38,13 +38,14 @@ func (t *memTable) forgetKeys() {
 	}
 }
 
-// checkKeys takes the keys of rows that were added and finds the first that is there already. The caller restores the
-// table after an error, which forgets the keys.
-func (t *memTable) checkKeys(added []arrow.RecordBatch) error {
+// checkKeys takes the keys of rows that were added and finds the first that is there already. Who gives the edit up
+// forgets the keys.
+func (e *tableEdit) checkKeys(added []arrow.RecordBatch) error {
+	t := e.t
 	for _, k := range t.keys {
 		batches := added
 		if k.seen == nil {
-			batches = t.snapshot() // added ones included
+			batches = e.chunks // added ones included
 			k.seen = hashtable.NewGroups(t.keyTypes(k))
 		}
 		for _, b := range batches {

@@ -23,17 +23,23 @@ type matView struct {
 	fields []types.Field
 	used   []*entry
 
-	graph *incremental.Graph // nil when run is set
-	infos []incremental.SourceInfo
-	run   *runner
+	// Without a runner. Whoever has the session's turn owns the graph; it is nil after a step that was given up.
+	query  *Query
+	graph  *incremental.Graph
+	infos  []incremental.SourceInfo
+	tables []*memTable  // that it reads
+	missed []tableDelta // while it is being made; the session's lock guards them
+
+	run *runner // over a stream; nil otherwise
 
 	mu   sync.Mutex
 	rows *zset
 	err  error // why it is no longer kept up to date
 }
 
-// newMatView makes the view and gives it what its sources hold. The session is locked.
-func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, view *bind.View, st *sql.Query, text string) (*matView, error) {
+// newMatView makes the view and gives it what its sources hold. Until it is installed it misses what statements change;
+// they leave it with the view.
+func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, c claim, view *bind.View, st *sql.Query, text string) (*matView, error) {
 	cat.reading = false // views over views are one graph over their sources, so all of a statement is one step
 	bound, err := bind.New(cat, bind.Options{SQL: text}).Query(st)
 	if err != nil {
@@ -43,6 +49,9 @@ func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, view *bind.
 		bound.Emit = plan.EmitImmediate
 	}
 	v := &matView{name: view.Name, s: s, view: view, used: cat.used}
+	if err := c.notOf(cat); err != nil {
+		return nil, err
+	}
 	for i, c := range bound.Root.Columns() {
 		f := types.Field{Name: bound.Names[i], Type: c.Type}
 		if i < len(view.Columns) {
@@ -54,42 +63,89 @@ func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, view *bind.
 		return nil, err
 	}
 	v.rows = newZset(v.fields)
-	q := &Query{s: s, text: text, bound: bound, live: bound, columns: v.fields}
+	v.query = &Query{s: s, text: text, bound: bound, live: bound, columns: v.fields}
 	if slices.ContainsFunc(sources(bound.Root), func(src *plan.Source) bool { return src.Stream != nil }) {
-		if v.run, err = q.newRunner(context.Background(), v.name, "", v.take); err != nil {
-			return nil, err
-		}
-		v.run.tables.wait = true
-		if !s.runs.add(v) {
-			return nil, s.usable()
-		}
-		v.run.startLocked(func() {
-			s.runs.remove(v)
-			if v.run.err != nil {
-				v.fail(v.run.err)
-			}
-		})
-		return v, nil
+		return v, v.follow()
 	}
-	return v, v.load(ctx, q)
+	return v, v.load(ctx)
 }
 
-// load builds the graph and takes what the sources hold as the first step.
-func (v *matView) load(ctx context.Context, q *Query) error {
+// follow starts the runner of a view over a stream.
+func (v *matView) follow() error {
+	ctx := v.s.mark(context.Background(), "a materialized view")
 	var err error
-	if v.graph, _, err = q.buildGraph(); err != nil {
+	if v.run, err = v.query.newRunner(ctx, v.name, "", v.take); err != nil {
 		return err
 	}
-	// Until it holds its first rows, the view can be given up. Later steps cannot: they belong to statements that stand.
-	v.graph.InterruptBy(interruptedBy(ctx))
-	defer v.graph.InterruptBy(nil)
+	v.run.tables.wait = true
+	if !v.s.runs.add(v) {
+		v.run.cancel()
+		return v.s.usable()
+	}
+	v.run.start(func() {
+		v.s.runs.remove(v)
+		if v.run.err != nil {
+			v.fail(v.run.err)
+		}
+	})
+	return nil
+}
+
+// load takes what the sources hold as the first step. From the moment that the tables are looked at, the view is told
+// what statements change.
+func (v *matView) load(ctx context.Context) error {
+	for _, src := range sources(v.query.bound.Root) {
+		if t, ok := src.Relation.(*memTable); ok && !slices.Contains(v.tables, t) {
+			v.tables = append(v.tables, t)
+		}
+	}
+	v.s.mu.Lock()
+	v.s.loading[v] = true
+	held := v.s.committedLocked(v.tables)
+	v.s.mu.Unlock()
+	var err error
+	if v.rows, err = v.build(ctx, held); err == nil {
+		err = v.catchUp(ctx) // most of it here, where nobody waits
+	}
+	if err != nil {
+		v.s.loaded(v)
+	}
+	return err
+}
+
+// loaded ends the making of a view.
+func (s *Session) loaded(v *matView) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.loading, v)
+}
+
+// catchUp steps a view that is being made with what it has missed so far.
+func (v *matView) catchUp(ctx context.Context) error {
+	v.s.mu.Lock()
+	missed := v.missed
+	v.missed = nil
+	v.s.mu.Unlock()
+	if !v.concerned(missed) {
+		return nil
+	}
+	out, err := v.step(ctx, v.input(missed))
+	if err == nil {
+		v.show(stepped{v: v, out: out})
+	}
+	return err
+}
+
+// build makes the graph and steps it with what tables and files hold; the rows are what it shows then.
+func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, error) {
+	var err error
+	if v.graph, _, err = v.query.buildGraph(); err != nil {
+		return nil, err
+	}
 	v.infos = v.graph.Sources()
-	in := incremental.Input{Now: v.s.clock.Now()}
+	in := v.input(held)
 	for i, info := range v.infos {
-		if t, ok := info.Source.Relation.(*memTable); ok {
-			for _, d := range deltasOf(t, t.snapshot(), 1) {
-				in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: tablePush(info, d)})
-			}
+		if _, ok := info.Source.Relation.(*memTable); ok {
 			continue
 		}
 		err := scanAll(ctx, info, func(b flow.Rows) bool {
@@ -97,21 +153,40 @@ func (v *matView) load(ctx context.Context, q *Query) error {
 			return true
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		in.Ticks = append(in.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
 	}
-	return v.step(in)
-}
-
-func (v *matView) step(in incremental.Input) error {
-	out, err := v.graph.Step(in)
+	out, err := v.step(ctx, in)
 	if err != nil {
-		v.fail(err)
-		return err
+		return nil, err
 	}
 	v.s.keep(v.name, out)
-	return v.take(context.Background(), out.Delta)
+	rows := newZset(v.fields)
+	rows.add(out.Delta)
+	return rows, nil
+}
+
+// step runs a step and shows nothing of it yet.
+func (v *matView) step(ctx context.Context, in incremental.Input) (incremental.Output, error) {
+	v.graph.RunIn(v.s.mark(ctx, "a materialized view"))
+	defer v.graph.RunIn(nil)
+	return v.graph.Step(in)
+}
+
+// show books what a change made of the view.
+func (v *matView) show(r stepped) {
+	v.s.keep(v.name, r.out)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if r.err != nil {
+		v.err = r.err
+		return
+	}
+	if r.rows != nil {
+		v.rows = r.rows
+	}
+	v.rows.add(r.out.Delta)
 }
 
 // take books a step's output.
@@ -149,43 +224,6 @@ func (v *matView) Close() error {
 	v.close()
 	<-v.run.done
 	return nil
-}
-
-// stepViews hands the changes of tables to everything that follows them. Views take them before the statement returns.
-func (s *Session) stepViews(ctx context.Context, changes []tableDelta) error {
-	if len(changes) == 0 {
-		return nil
-	}
-	acks := s.feeds.push(changes)
-	var first error
-	for _, v := range s.views {
-		if v.graph == nil || v.failed() != nil { // one that has failed says so to whoever reads it
-			continue
-		}
-		in := incremental.Input{Now: s.clock.Now()}
-		for _, d := range changes {
-			for i, info := range v.infos {
-				if info.Source.Relation == flow.Relation(d.table) {
-					in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: tablePush(info, d)})
-				}
-			}
-		}
-		if len(in.Pushes) == 0 {
-			continue
-		}
-		if err := v.step(in); err != nil && first == nil {
-			first = errs.New(errs.As(err).Kind, "step", "materialized view %q: %s", v.name, errs.As(err).Msg).
-				WithHint("the change to the table stands; the view is broken until it is created again")
-		}
-	}
-	for _, ack := range acks {
-		select {
-		case <-ack:
-		case <-ctx.Done():
-			return errs.New(errs.Cancelled, "run", "cancelled while waiting for a materialized view; the change to the table stands")
-		}
-	}
-	return first
 }
 
 // source is the view as a relation: its rows as of its last step.

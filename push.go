@@ -24,12 +24,10 @@ type PushStream interface {
 
 // PushStream returns the side to feed of a stream over the connector "memory".
 func (s *Session) PushStream(name string) (PushStream, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	if e := s.cat.get(name); e != nil && e.source != nil {
+	if e := s.cat.Load().get(name); e != nil && e.source != nil {
 		if p, ok := e.source.Stream.(PushStream); ok {
 			return p, nil
 		}

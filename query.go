@@ -24,8 +24,9 @@ import (
 type Query struct {
 	s     *Session
 	text  string
-	bound *plan.Query // nil for fixed rows
-	live  *plan.Query // bound for an incremental run: materialized views are their queries, not their present rows
+	txn   *transaction // in which it was planned; it fails with the query
+	bound *plan.Query  // nil for fixed rows
+	live  *plan.Query  // bound for an incremental run: materialized views are their queries, not their present rows
 
 	columns []types.Field // of the result, without the weight
 	fixed   []arrow.RecordBatch
@@ -37,9 +38,9 @@ func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Quer
 	if err != nil {
 		return nil, err
 	}
-	q := &Query{s: s, text: text, bound: bound, live: bound}
+	q := &Query{s: s, txn: s.transaction(), text: text, bound: bound, live: bound}
 	if slices.ContainsFunc(cat.used, func(e *entry) bool { return e.mat != nil }) {
-		following := &scopeCatalog{s: s, ctx: ctx, locals: cat.locals}
+		following := &scopeCatalog{s: s, cat: cat.cat, ctx: ctx, locals: cat.locals}
 		if q.live, err = bind.New(following, bind.Options{SQL: text}).Query(st); err != nil {
 			return nil, err
 		}
@@ -128,20 +129,21 @@ func (q *Query) run(ctx context.Context, prof *exec.Profile) (Result, error) {
 }
 
 func (q *Query) runPlan(ctx context.Context, opt *plan.Query, prof *exec.Profile) (Result, error) {
-	env := q.s.env()
+	env := q.s.env(ctx)
 	env.Profile = prof
 	res, err := exec.Run(ctx, opt.Root, env, nil)
 	if err != nil {
+		q.s.abort(q.txn)
 		return nil, errs.As(err).WithSQL(q.text)
 	}
-	return &renamed{Result: res, schema: q.Schema(), sql: q.text}, nil
+	return &renamed{Result: res, q: q, schema: q.Schema()}, nil
 }
 
 // renamed gives the operators' batches the user's column names, and errors the statement they belong to.
 type renamed struct {
 	*exec.Result
+	q      *Query
 	schema *arrow.Schema
-	sql    string
 	cur    arrow.RecordBatch
 }
 
@@ -192,7 +194,8 @@ func (r *renamed) Record() arrow.RecordBatch { return r.cur }
 
 func (r *renamed) Err() error {
 	if err := r.Result.Err(); err != nil {
-		return errs.As(err).WithSQL(r.sql)
+		r.q.s.abort(r.q.txn)
+		return errs.As(err).WithSQL(r.q.text)
 	}
 	return nil
 }
@@ -330,7 +333,7 @@ func explainText(q *plan.Query, mode plan.Mode, applied []rules.Applied, prof *e
 
 // constant evaluates an expression that reads no column.
 func (s *Session) constant(x sql.Expr) (types.Value, types.Type, error) {
-	e, err := bind.New(&scopeCatalog{s: s}, bind.Options{}).Expr(x, nil, types.Type{})
+	e, err := bind.New(s.scope(), bind.Options{}).Expr(x, nil, types.Type{})
 	if err != nil {
 		return nil, types.Type{}, err
 	}
@@ -338,7 +341,7 @@ func (s *Session) constant(x sql.Expr) (types.Value, types.Type, error) {
 	if err != nil {
 		return nil, types.Type{}, err
 	}
-	a, err := p.EvalArray(s.fnEnv(), nil, 1)
+	a, err := p.EvalArray(s.fnEnv(context.Background()), nil, 1)
 	if err != nil {
 		return nil, types.Type{}, err
 	}

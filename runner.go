@@ -85,16 +85,6 @@ func (q *Query) buildGraph() (*incremental.Graph, *plan.Query, error) {
 	return g, opt, nil
 }
 
-// interruptedBy ends a step whose caller has gone.
-func interruptedBy(ctx context.Context) func() error {
-	return func() error {
-		if ctx.Err() != nil {
-			return errs.New(errs.Cancelled, "step", "the step was cancelled")
-		}
-		return nil
-	}
-}
-
 func (s *Session) graphOptions() incremental.Options {
 	c := s.cfg.Load()
 	return incremental.Options{Parallelism: c.parallelism, IdleTimeoutMS: c.idleTimeout, MaxWatermarkLagMS: c.maxWatermarkLag,
@@ -116,7 +106,7 @@ func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(
 		r.every = time.Duration(opt.EveryUS) * time.Microsecond
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	g.InterruptBy(interruptedBy(r.ctx))
+	g.RunIn(r.ctx)
 	r.reading, r.stopReading = context.WithCancel(r.ctx)
 	r.stats.State, r.stats.Pipeline = "starting", name
 	for _, info := range g.Sources() {
@@ -134,17 +124,16 @@ func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(
 
 // start runs readers and loop; ended is called once, when all of it is over.
 func (r *runner) start(ended func()) {
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	r.startLocked(ended)
-}
-
-// startLocked is start with the session locked.
-func (r *runner) startLocked(ended func()) {
+	r.s.mu.Lock() // so that of all its tables the run sees one moment
+	for i, in := range r.inputs {
+		if in.info.Source.Table {
+			r.watchTable(i, in)
+		}
+	}
+	r.s.mu.Unlock()
 	for i, in := range r.inputs {
 		switch {
 		case in.info.Source.Table:
-			r.watchTable(i, in)
 		case in.stream != nil:
 			r.read(func() { r.readStream(i, in.stream) })
 		default:

@@ -15,13 +15,16 @@ import (
 	"github.com/riverbed/riverbed/core/sql"
 )
 
-// Session holds a catalog and settings. Its methods may be called by several goroutines; statements that
-// change the catalog or a table take turns.
+// Session holds a catalog and settings. Its methods may be called by several goroutines, and by functions of the host
+// that a statement calls: a statement sees the catalog of one moment, and only statements that change rows take turns.
 type Session struct {
-	mu    sync.Mutex // catalog, tables and views
-	cat   *catalog
-	views []*matView // in the order of their creation
-	txn   *transaction
+	turn turn // of statements that change rows
+
+	mu      sync.Mutex // for what is published and looked at in one go; never held while anything is read, run or waited for
+	cat     atomic.Pointer[catalog]
+	views   []*matView        // in the order of their creation; replaced, never changed
+	loading map[*matView]bool // views that are being made
+	txn     *transaction
 
 	opened *config // the settings that it began with
 	cfg    atomic.Pointer[config]
@@ -40,8 +43,9 @@ func Open(given map[string]string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{opened: cfg, clock: clock.Wall{}, cat: newCatalog(), memory: exec.NewBudget(cfg.memoryLimit),
+	s := &Session{opened: cfg, clock: clock.Wall{}, turn: newTurn(), loading: map[*matView]bool{}, memory: exec.NewBudget(cfg.memoryLimit),
 		late: newKeptRows(lateFields), bad: newKeptRows(badFields)}
+	s.cat.Store(newCatalog())
 	s.cfg.Store(cfg)
 	s.rand = clock.Shared(clock.NewRand(uint64(s.clock.Now().UnixNano())))
 	return s, nil
@@ -49,10 +53,11 @@ func Open(given map[string]string) (*Session, error) {
 
 // Close stops what runs and drops everything. A closed session refuses further calls.
 func (s *Session) Close() error {
-	err := s.runs.close() // without the session's lock: a statement may hold it until a run has taken its change
+	err := s.runs.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cat, s.views, s.txn = newCatalog(), nil, nil
+	s.cat.Store(newCatalog())
+	s.views, s.txn = nil, nil
 	return err
 }
 
@@ -64,12 +69,12 @@ func (s *Session) usable() error {
 }
 
 // env is what the operators of one run share; now is fixed for the run.
-func (s *Session) env() *exec.Env {
-	return &exec.Env{Fn: s.fnEnv(), Workers: s.cfg.Load().parallelism, Memory: s.memory}
+func (s *Session) env(ctx context.Context) *exec.Env {
+	return &exec.Env{Fn: s.fnEnv(ctx), Workers: s.cfg.Load().parallelism, Memory: s.memory}
 }
 
-func (s *Session) fnEnv() *fn.Env {
-	return &fn.Env{Now: s.clock.Now(), TimeZone: s.cfg.Load().zone, Rand: s.rand}
+func (s *Session) fnEnv(ctx context.Context) *fn.Env {
+	return &fn.Env{Ctx: ctx, Now: s.clock.Now(), TimeZone: s.cfg.Load().zone, Rand: s.rand}
 }
 
 // UnknownNames lists the relations that the text names and the session does not have, so that a host
@@ -79,13 +84,12 @@ func (s *Session) UnknownNames(text string) []string {
 	if err != nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	cat := s.cat.Load()
 	var out []string
 	seen := map[string]bool{}
 	for _, st := range stmts {
 		for _, name := range sql.TableNames(st) {
-			if low := strings.ToLower(name); !seen[low] && !strings.Contains(name, ".") && s.cat.get(low) == nil {
+			if low := strings.ToLower(name); !seen[low] && !strings.Contains(name, ".") && cat.get(low) == nil {
 				seen[low] = true
 				out = append(out, name)
 			}
@@ -98,24 +102,31 @@ func (s *Session) UnknownNames(text string) []string {
 // read; everything else runs at once. The result is nil when the last statement has no rows. locals are relations
 // that only this text sees, behind the catalog's.
 func (s *Session) Query(ctx context.Context, text string, locals map[string]flow.Relation) (*Query, error) {
-	stmts, err := sql.Parse(text)
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	q, err := s.statements(ctx, text, locals)
 	if err != nil {
+		s.abort(s.transaction())
 		return nil, errs.As(err).WithSQL(text)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(); err != nil {
+	return q, nil
+}
+
+func (s *Session) statements(ctx context.Context, text string, locals map[string]flow.Relation) (*Query, error) {
+	stmts, err := sql.Parse(text)
+	if err != nil {
 		return nil, err
 	}
 	var last *Query
 	for i, st := range stmts {
 		if last != nil {
 			if err := last.discard(ctx, stmts[i-1]); err != nil {
-				return nil, errs.As(err).WithSQL(text)
+				return nil, err
 			}
 		}
 		if last, err = s.statement(ctx, st, text, locals); err != nil {
-			return nil, errs.As(err).WithSQL(text)
+			return nil, err
 		}
 	}
 	return last, nil
@@ -139,7 +150,7 @@ func (s *Session) Register(name string, rel flow.Relation) error {
 func (s *Session) Drop(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.cat.get(name); e != nil && e.temp && e.source != nil {
-		s.cat.drop(name)
+	if e := s.cat.Load().get(name); e != nil && e.temp && e.source != nil {
+		s.cat.Store(s.cat.Load().without(name))
 	}
 }

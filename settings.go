@@ -29,6 +29,8 @@ func (s *Session) setting(name, v string, pos errs.Pos) error {
 	if set == nil {
 		return unknownSettingAt(name, pos)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := *s.cfg.Load()
 	if err := set.apply(&c, name, v); err != nil {
 		e := errs.As(err)

@@ -31,7 +31,7 @@ func textRows(names []string, rows [][]string) *Query {
 func (s *Session) show(st *sql.Show) (*Query, error) {
 	var rows [][]string
 	add := func(kinds ...string) {
-		for _, e := range s.cat.list(kinds...) {
+		for _, e := range s.cat.Load().list(kinds...) {
 			rows = append(rows, []string{e.name})
 		}
 	}
@@ -47,7 +47,7 @@ func (s *Session) show(st *sql.Show) (*Query, error) {
 	case "SINKS":
 		add("SINK")
 	case "ALL TABLES":
-		for _, e := range s.cat.list("TABLE", "VIEW", "MATERIALIZED VIEW", "STREAM", "SINK") {
+		for _, e := range s.cat.Load().list("TABLE", "VIEW", "MATERIALIZED VIEW", "STREAM", "SINK") {
 			rows = append(rows, []string{e.name, e.kind(), columnList(e.columns())})
 		}
 		return textRows([]string{"name", "kind", "columns"}, rows), nil

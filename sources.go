@@ -17,40 +17,34 @@ import (
 
 // CreateStream declares a stream over a connector.
 func (s *Session) CreateStream(ctx context.Context, name string, spec StreamSpec) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.usable(); err != nil {
 		return err
 	}
-	return s.createSource(ctx, name, spec, true, false)
+	return s.createSource(ctx, claim{name: name, kind: "STREAM"}, spec)
 }
 
 // CreateTable declares a table over a connector's bounded form.
 func (s *Session) CreateTable(ctx context.Context, name string, spec StreamSpec) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.usable(); err != nil {
 		return err
 	}
-	return s.createSource(ctx, name, spec, false, false)
+	return s.createSource(ctx, claim{name: name, kind: "TABLE"}, spec)
 }
 
 // AddStream puts a stream of this process (MemoryStream) under a name.
 func (s *Session) AddStream(name string, st flow.Stream, watermark, eventTime string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.usable(); err != nil {
 		return err
 	}
-	return s.addStream(name, st, watermark, eventTime, 0, false)
+	return s.addStream(claim{name: name, kind: "STREAM"}, st, watermark, eventTime, 0)
 }
 
-func (s *Session) createSource(ctx context.Context, name string, spec StreamSpec, live, replace bool) error {
-	kind := "TABLE"
-	if live {
-		kind = "STREAM"
-	}
-	if err := s.free(name, kind, replace); err != nil {
+// createSource opens a connector, which may wait for its first records, and puts it under the claimed name.
+func (s *Session) createSource(ctx context.Context, c claim, spec StreamSpec) error {
+	s.mu.Lock()
+	exists, err := s.taken(c)
+	s.mu.Unlock()
+	if err != nil || exists {
 		return err
 	}
 	src := all.Source(spec.Connector)
@@ -77,8 +71,8 @@ func (s *Session) createSource(ctx context.Context, name string, spec StreamSpec
 	if err != nil {
 		return err
 	}
-	req := connectors.OpenRequest{Name: name, Settings: set, Schema: fields, Clock: s.clock}
-	if live {
+	req := connectors.OpenRequest{Name: c.name, Settings: set, Schema: fields, Clock: s.clock}
+	if c.kind == "STREAM" {
 		if src.Stream == nil {
 			return errs.New(errs.Usage, "create stream", "the connector %q cannot be read as a stream", src.Name)
 		}
@@ -86,7 +80,7 @@ func (s *Session) createSource(ctx context.Context, name string, spec StreamSpec
 		if err != nil {
 			return err
 		}
-		return s.addStream(name, st, watermark, eventTime, lateness, replace)
+		return s.addStream(c, st, watermark, eventTime, lateness)
 	}
 	if src.Relation == nil {
 		return errs.New(errs.Usage, "create table", "the connector %q never ends, so it cannot be a table", src.Name).WithHint("use CREATE STREAM")
@@ -95,8 +89,7 @@ func (s *Session) createSource(ctx context.Context, name string, spec StreamSpec
 	if err != nil {
 		return err
 	}
-	s.install(&entry{name: name, source: &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}})
-	return nil
+	return s.install(c, &entry{name: c.name, source: &plan.Source{Name: c.name, Relation: rel, Fields: rel.Fields()}})
 }
 
 // take removes an option of the session's own from a connector's options.
@@ -136,7 +129,7 @@ func (s *Session) declared(cols []ColumnSpec) ([]types.Field, error) {
 		if err != nil {
 			return nil, errs.New(errs.Schema, "create stream", "column %q: %q is not a type", c.Name, c.Type)
 		}
-		e, err := bind.New(&scopeCatalog{s: s}, bind.Options{}).Expr(x, nil, types.Type{})
+		e, err := bind.New(s.scope(), bind.Options{}).Expr(x, nil, types.Type{})
 		if err != nil {
 			return nil, err
 		}
@@ -145,15 +138,12 @@ func (s *Session) declared(cols []ColumnSpec) ([]types.Field, error) {
 	return fields, nil
 }
 
-func (s *Session) addStream(name string, st flow.Stream, watermark, eventTime string, latenessMS int64, replace bool) error {
-	if err := s.free(name, "STREAM", replace); err != nil {
-		return err
-	}
+func (s *Session) addStream(c claim, st flow.Stream, watermark, eventTime string, latenessMS int64) error {
 	if latenessMS > 0 && st.Updating() {
-		return errs.New(errs.Unsupported, "create stream", "%q is an updating stream and takes no allowed_lateness: what comes late would be dropped row by row, and a change without its other half is wrong", name).
+		return errs.New(errs.Unsupported, "create stream", "%q is an updating stream and takes no allowed_lateness: what comes late would be dropped row by row, and a change without its other half is wrong", c.name).
 			WithHint("leave allowed_lateness out: an updating stream never loses rows to a watermark")
 	}
-	src := &plan.Source{Name: name, Stream: st, Fields: st.Fields()}
+	src := &plan.Source{Name: c.name, Stream: st, Fields: st.Fields()}
 	for _, f := range src.Fields {
 		if flow.Reserved(f.Name) {
 			return errs.New(errs.Schema, "create stream", "a column may not be named %q", f.Name)
@@ -169,8 +159,7 @@ func (s *Session) addStream(name string, st flow.Stream, watermark, eventTime st
 		spec.IdleTimeout = cfg.idleTimeout
 		src.Watermark = spec
 	}
-	s.install(&entry{name: name, source: src})
-	return nil
+	return s.install(c, &entry{name: c.name, source: src})
 }
 
 // watermark reads how a stream tells event time: a watermark expression, whose one column is the event time unless
@@ -183,7 +172,7 @@ func (s *Session) watermark(fields []types.Field, text, eventTime string) (*plan
 		if err != nil {
 			return nil, errs.As(err).WithSQL(text)
 		}
-		if spec.Expr, err = bind.New(&scopeCatalog{s: s}, bind.Options{SQL: text}).Expr(x, fields, types.Type{}); err != nil {
+		if spec.Expr, err = bind.New(s.scope(), bind.Options{SQL: text}).Expr(x, fields, types.Type{}); err != nil {
 			return nil, err
 		}
 		if t := spec.Expr.Type(); !t.IsTemporal() || t.Kind == types.Time {

@@ -12,7 +12,18 @@ import (
 
 // statement runs one statement, or plans it when it is a query.
 func (s *Session) statement(ctx context.Context, st sql.Statement, text string, locals map[string]flow.Relation) (*Query, error) {
-	cat := &scopeCatalog{s: s, ctx: ctx, locals: locals, reading: true}
+	if s.changesRows(st) {
+		inside, release, err := s.takeTurn(ctx)
+		if err != nil {
+			return nil, placed(err, st.Position())
+		}
+		defer release()
+		ctx = inside
+	}
+	if err := s.refuseAborted(st); err != nil {
+		return nil, err
+	}
+	cat := &scopeCatalog{s: s, cat: s.cat.Load(), ctx: ctx, locals: locals, reading: true}
 	switch st := st.(type) {
 	case *sql.Query:
 		return s.planQuery(ctx, cat, st, text)
@@ -50,6 +61,20 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 		return nil, s.transactionStatement(ctx, st)
 	}
 	return nil, errs.E(errs.Unsupported, "plan", st.Position(), "%s is not supported yet", strings.ToUpper(strings.TrimPrefix(fmt.Sprintf("%T", st), "*sql.")))
+}
+
+// changesRows reports whether a statement takes turns with others of its kind.
+func (s *Session) changesRows(st sql.Statement) bool {
+	switch st := st.(type) {
+	case *sql.Update, *sql.Delete, *sql.Truncate, *sql.Transaction:
+		return true
+	case *sql.Insert:
+		e, err := s.target(st.Table)
+		return err == nil && e.sink == nil
+	case *sql.Copy:
+		return st.Query == nil // COPY … FROM
+	}
+	return false
 }
 
 func plainName(n sql.Name) (string, error) {

@@ -9,7 +9,7 @@ func TestTableStats(t *testing.T) {
 	d := openDB(t)
 	d.run("CREATE TABLE t (a INTEGER, b DATE, c TIMESTAMP, s VARCHAR)")
 	d.run("INSERT INTO t VALUES (5, DATE '2024-01-02', TIMESTAMP '2024-01-02', 'x'), (NULL, NULL, NULL, NULL)")
-	table := d.cat.get("t").table
+	table := d.cat.Load().get("t").table
 	d.run("INSERT INTO t VALUES (-3, DATE '2024-01-01', NULL, 'y')")
 	s := table.Stats()
 	if s.Rows != 3 || !s.Exact {

@@ -17,8 +17,9 @@ import (
 // rowIDColumn is the hidden last column of an in-memory table.
 const rowIDColumn = "rowid"
 
-// memTable is an in-memory table: immutable chunks with a row number per row. A statement replaces the list of
-// chunks; a scan keeps the list that it began with. Only statements write, one at a time.
+// memTable is an in-memory table: immutable chunks with a row number per row. A statement makes another list of chunks
+// (tableEdit) and puts it in the place of the old one when the whole statement stands; a scan keeps the list that it began
+// with. Only statements that have the session's turn edit.
 type memTable struct {
 	name     string
 	columns  []types.Field // what the user declared
@@ -26,12 +27,12 @@ type memTable struct {
 	defaults []sql.Expr    // per column; nil is NULL
 	notNull  []bool
 	keys     []*tableKey
-	src      *plan.Source // once it is asked for
+	src      *plan.Source // as the binder sees it: one for all scans, so that an incremental run reads the table once
+	next     int64        // row number; never reused, so that a row keeps its number through a ROLLBACK
 
 	mu     sync.RWMutex
 	chunks []arrow.RecordBatch // fields, rowid last
 	stats  *flow.Stats         // of chunks; nil: not asked for yet
-	next   int64               // row number; never reused, so that a row keeps its number through a ROLLBACK
 }
 
 // tableDelta is rows that came to a table or left it.
@@ -46,9 +47,10 @@ func newMemTable(name string, columns []types.Field) *memTable {
 		defaults: make([]sql.Expr, len(columns)), notNull: make([]bool, len(columns))}
 }
 
-// source is the table as the binder sees it: one for all scans, so that an incremental run reads the table once. The
-// session is locked.
+// source is the table as the binder sees it, once its keys are declared.
 func (t *memTable) source() *plan.Source {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.src == nil {
 		t.src = &plan.Source{Name: t.name, Relation: t, Fields: t.fields, Keys: append(t.uniqueKeys(), []int{len(t.columns)}), Table: true}
 	}
@@ -79,31 +81,38 @@ func (t *memTable) Stats() flow.Stats {
 // is slow to copy and to scan. A chunk is merged only into one of its own size or less, so a row moves a few times.
 const mergeRows = 16 << 10
 
+// tableEdit is a change of a table that nobody else sees yet.
+type tableEdit struct {
+	t      *memTable
+	chunks []arrow.RecordBatch
+	deltas []tableDelta
+}
+
+// edit begins a change; the caller has the session's turn.
+func (t *memTable) edit() *tableEdit { return &tableEdit{t: t, chunks: t.snapshot()} }
+
 // append adds rows of the declared columns and returns them with their row numbers.
-func (t *memTable) append(cols []arrow.Array, n int) arrow.RecordBatch {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (e *tableEdit) append(cols []arrow.Array, n int) arrow.RecordBatch {
 	ids := make([]int64, n)
 	for i := range ids {
-		ids[i] = t.next + int64(i)
+		ids[i] = e.t.next + int64(i)
 	}
-	t.next += int64(n)
-	b := array.NewRecordBatch(types.ArrowSchema(t.fields), append(append([]arrow.Array{}, cols...), kernels.NewFixed(arrow.PrimitiveTypes.Int64, ids, nil)), int64(n))
-	chunks, tail := t.chunks, b
+	e.t.next += int64(n)
+	b := array.NewRecordBatch(types.ArrowSchema(e.t.fields), append(append([]arrow.Array{}, cols...), kernels.NewFixed(arrow.PrimitiveTypes.Int64, ids, nil)), int64(n))
+	chunks, tail := e.chunks, b
 	for len(chunks) > 0 && tail.NumRows() < mergeRows && chunks[len(chunks)-1].NumRows() <= tail.NumRows() {
 		tail = concatBatches(chunks[len(chunks)-1], tail)
 		chunks = chunks[:len(chunks)-1]
 	}
-	t.chunks, t.stats = append(chunks[:len(chunks):len(chunks)], tail), nil
+	e.chunks = append(chunks[:len(chunks):len(chunks)], tail)
+	e.deltas = append(e.deltas, tableDelta{e.t, b, 1})
 	return b
 }
 
-// remove takes away the rows with the given numbers and returns them.
-func (t *memTable) remove(ids map[int64]bool) []arrow.RecordBatch {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var kept, gone []arrow.RecordBatch
-	for _, c := range t.chunks {
+// remove takes away the rows with the given numbers.
+func (e *tableEdit) remove(ids map[int64]bool) {
+	var kept []arrow.RecordBatch
+	for _, c := range e.chunks {
 		var stay, leave []int32
 		for i, id := range rowIDs(c) {
 			if ids[id] {
@@ -119,29 +128,28 @@ func (t *memTable) remove(ids map[int64]bool) []arrow.RecordBatch {
 		if len(stay) > 0 {
 			kept = append(kept, takeBatch(c, stay))
 		}
-		gone = append(gone, takeBatch(c, leave))
+		e.deltas = append(e.deltas, tableDelta{e.t, takeBatch(c, leave), -1})
 	}
-	t.chunks, t.stats = kept, nil
-	t.forgetKeys()
-	return gone
+	e.chunks = kept
+	e.t.forgetKeys()
 }
 
-// clear takes away all rows and returns them.
-func (t *memTable) clear() []arrow.RecordBatch {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	gone := t.chunks
-	t.chunks, t.stats = nil, nil
-	t.forgetKeys()
-	return gone
+// clear takes away all rows and returns how many they were.
+func (e *tableEdit) clear() (rows int64) {
+	for _, c := range e.chunks {
+		rows += c.NumRows()
+	}
+	e.deltas = append(e.deltas, deltasOf(e.t, e.chunks, -1)...)
+	e.chunks = nil
+	e.t.forgetKeys()
+	return rows
 }
 
-// restore puts back an earlier list of chunks (ROLLBACK, a failed statement).
-func (t *memTable) restore(chunks []arrow.RecordBatch) {
+// replace puts a list of chunks in the place of the present one.
+func (t *memTable) replace(chunks []arrow.RecordBatch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.chunks, t.stats = chunks, nil
-	t.forgetKeys()
 }
 
 // rowIDs of a batch of a table's fields.

@@ -14,8 +14,6 @@ import (
 
 // RegisterUDF makes a function of the host language callable from SQL in this session.
 func (s *Session) RegisterUDF(u UDF) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.usable(); err != nil {
 		return err
 	}
@@ -45,7 +43,9 @@ func (s *Session) RegisterUDF(u UDF) error {
 		}
 	}
 	f.Overloads = []fn.Overload{o}
-	s.cat.udfs[f.Name] = f
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cat.Store(s.cat.Load().withFunction(f))
 	return nil
 }
 
@@ -53,11 +53,15 @@ func (s *Session) RegisterUDF(u UDF) error {
 func udfKernel(u UDF, ret types.Type) fn.Kernel {
 	want := ret.Arrow()
 	return func(c *fn.Call) (arrow.Array, error) {
+		ctx := c.Env.Ctx
+		if ctx == nil {
+			ctx = context.Background()
+		}
 		args := make([]arrow.Array, len(c.Args))
 		for i, a := range c.Args {
 			args[i] = expr.Expand(a, c.N)
 		}
-		out, err := u.Call(context.Background(), args, c.N)
+		out, err := u.Call(ctx, args, c.N)
 		if err != nil {
 			return nil, errs.New(errs.Data, "call function", "%s: %w", u.Name, err)
 		}

@@ -56,8 +56,9 @@ func (s *Session) delete(ctx context.Context, cat *scopeCatalog, st *sql.Delete,
 }
 
 func (s *Session) remove(ctx context.Context, t *memTable, ids map[int64]bool) (*Query, error) {
-	before := t.snapshot()
-	return countResult(int64(len(ids))), s.applied(ctx, t, before, deltasOf(t, t.remove(ids), -1))
+	edit := t.edit()
+	edit.remove(ids)
+	return countResult(int64(len(ids))), s.apply(ctx, edit)
 }
 
 func (s *Session) truncate(ctx context.Context, st *sql.Truncate) (*Query, error) {
@@ -65,12 +66,9 @@ func (s *Session) truncate(ctx context.Context, st *sql.Truncate) (*Query, error
 	if err != nil {
 		return nil, err
 	}
-	before := t.clear()
-	count := int64(0)
-	for _, b := range before {
-		count += b.NumRows()
-	}
-	return countResult(count), s.applied(ctx, t, before, deltasOf(t, before, -1))
+	edit := t.edit()
+	count := edit.clear()
+	return countResult(count), s.apply(ctx, edit)
 }
 
 // newValues is what each column gets: the expression that SET gives, or the column itself.
@@ -130,21 +128,21 @@ func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update,
 		if len(sel) == 0 {
 			continue
 		}
-		cols, err := s.tableColumns(t, takeBatch(b, sel), q.columns, at)
+		cols, err := s.tableColumns(ctx, t, takeBatch(b, sel), q.columns, at)
 		if err != nil {
 			return nil, placed(err, st.Position())
 		}
 		changed = append(changed, cols)
 	}
-	before := t.snapshot()
-	deltas := deltasOf(t, t.remove(ids), -1)
+	edit := t.edit()
+	edit.remove(ids)
 	var added []arrow.RecordBatch
 	for _, cols := range changed {
-		added = append(added, t.append(cols, cols[0].Len()))
+		added = append(added, edit.append(cols, cols[0].Len()))
 	}
-	if err := t.checkKeys(added); err != nil {
-		t.restore(before)
+	if err := edit.checkKeys(added); err != nil {
+		t.forgetKeys()
 		return nil, placed(err, st.Position())
 	}
-	return countResult(int64(len(ids))), s.applied(ctx, t, before, append(deltas, deltasOf(t, added, 1)...))
+	return countResult(int64(len(ids))), s.apply(ctx, edit)
 }

@@ -55,7 +55,7 @@ func TestViewOverAStreamAndATable(t *testing.T) {
 	d.run("CREATE TABLE t (k INTEGER, name VARCHAR); CREATE TABLE other (k INTEGER)")
 	d.run("CREATE MATERIALIZED VIEW v AS SELECT name, sum(v) AS n FROM s JOIN t ON s.k = t.k GROUP BY name")
 	d.push("s", "", row{1, 5}, row{1, 6})
-	until(t, "the rows are taken", func() bool { return d.cat.get("v").mat.run.metrics().RowsIn == 2 })
+	until(t, "the rows are taken", func() bool { return d.cat.Load().get("v").mat.run.metrics().RowsIn == 2 })
 	d.run("INSERT INTO t VALUES (1, 'one')")
 	d.is("SELECT * FROM v", "one|11")     // the statement waited for the run
 	d.run("INSERT INTO other VALUES (1)") // concerns the view not at all

@@ -5,6 +5,8 @@ package main
 import "C"
 
 import (
+	"context"
+	"runtime/cgo"
 	"strconv"
 	"unsafe"
 
@@ -52,7 +54,7 @@ func (s *cSpace) message() string { return C.GoString(s.err) }
 // callUDF hands the arguments to the host's function and takes its array back, in the engine's layout and copied:
 // results flow into state and tables, and nothing stored may point into foreign memory. The engine checks its type and
 // length.
-func callUDF(fn C.rb_udf_fn, context C.uint64_t, args []arrow.Array, rows int) (arrow.Array, error) {
+func callUDF(run context.Context, fn C.rb_udf_fn, hostContext C.uint64_t, args []arrow.Array, rows int) (arrow.Array, error) {
 	fields := make([]arrow.Field, len(args))
 	for i, a := range args {
 		fields[i] = arrow.Field{Name: strconv.Itoa(i), Type: a.DataType(), Nullable: true}
@@ -61,7 +63,9 @@ func callUDF(fn C.rb_udf_fn, context C.uint64_t, args []arrow.Array, rows int) (
 	s := newCSpace()
 	defer s.free()
 	exportBatch(in, unsafe.Pointer(s.in), unsafe.Pointer(s.inSchema))
-	rc := C.rbi_call_udf(fn, context, (*C.struct_ArrowArray)(unsafe.Pointer(s.in)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.inSchema)),
+	h := cgo.NewHandle(run)
+	defer h.Delete()
+	rc := C.rbi_call_udf(fn, hostContext, C.uint64_t(h), (*C.struct_ArrowArray)(unsafe.Pointer(s.in)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.inSchema)),
 		(*C.struct_ArrowArray)(unsafe.Pointer(s.out)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.outSchema)), s.err, errCap)
 	if rc != 0 {
 		return nil, errs.New(errs.Data, "call function", "it raised %s", s.message())
@@ -82,11 +86,20 @@ func callUDF(fn C.rb_udf_fn, context C.uint64_t, args []arrow.Array, rows int) (
 	return heapArray(array.MakeFromData(d))
 }
 
+// caller is the context of the run whose function calls the library right now, in this thread; otherwise it says nothing.
+// A statement that a function runs is cancelled with the run, and is not left to wait for it.
+func caller() context.Context {
+	if h := C.rbi_caller(); h != 0 {
+		return cgo.Handle(h).Value().(context.Context)
+	}
+	return context.Background()
+}
+
 // callSink hands one batch of changes to the host's function.
-func callSink(fn C.rb_sink_fn, context C.uint64_t, d flow.Delta, held holds) error {
+func callSink(fn C.rb_sink_fn, hostContext C.uint64_t, d flow.Delta, held holds) error {
 	text := (*C.char)(C.calloc(1, errCap))
 	defer C.free(unsafe.Pointer(text))
-	if rc := C.rbi_call_sink(fn, context, openDelta(d, held), text, errCap); rc != 0 {
+	if rc := C.rbi_call_sink(fn, hostContext, openDelta(d, held), text, errCap); rc != 0 {
 		return errs.New(errs.Source, "sink", "the sink function raised %s", C.GoString(text))
 	}
 	return nil

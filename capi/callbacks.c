@@ -23,10 +23,19 @@ static int32_t leave(int32_t rc) {
   return rc;
 }
 
-int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema,
+/* The run whose function runs in this thread: what the function asks of the library belongs to that run. */
+static _Thread_local uint64_t caller;
+
+uint64_t rbi_caller(void) { return caller; }
+
+int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, uint64_t run, struct ArrowArray *in, struct ArrowSchema *in_schema,
                      struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap) {
   if (!enter(err, err_cap)) return 1;
-  return leave(fn(context, in, in_schema, out, out_schema, err, err_cap));
+  const uint64_t outer = caller;
+  caller = run;
+  const int32_t rc = fn(context, in, in_schema, out, out_schema, err, err_cap);
+  caller = outer;
+  return leave(rc);
 }
 
 int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, rb_handle batch, char *err, int64_t err_cap) {

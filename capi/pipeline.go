@@ -103,7 +103,7 @@ func (p *pipeline) begin() (ctx context.Context, end context.CancelFunc, err err
 		p.loan.release()
 		return nil, nil, errs.New(errs.Usage, "run", "the pipeline was started already").WithHint("make a new one with sink(...)")
 	}
-	ctx, p.end = p.query.runs.begin() // lives as long as the run
+	ctx, p.end = p.query.runs.begin(context.Background()) // lives as long as the run
 	return ctx, p.end, nil
 }
 

@@ -98,7 +98,7 @@ func rb_query_run(h C.rb_handle, out *C.rb_handle, err *C.rb_text) C.int32_t {
 		if e != nil {
 			return e
 		}
-		ctx, end := q.runs.begin() // lives as long as the result
+		ctx, end := q.runs.begin(caller()) // lives as long as the result
 		reader, e := q.engine.Run(ctx)
 		if e != nil {
 			end()
@@ -124,7 +124,7 @@ func rb_query_render(h C.rb_handle, form C.rb_chars, n C.int64_t, rows C.int64_t
 			return e
 		}
 		defer held.release()
-		ctx, end := q.runs.begin()
+		ctx, end := q.runs.begin(caller())
 		defer end()
 		drawn, e := q.engine.Render(ctx, riverbed.RenderOptions{HTML: text(form, n) == "html", MaxRows: int(rows)})
 		if e == nil {

@@ -49,8 +49,10 @@ typedef int32_t (*rb_udf_fn)(uint64_t context, struct ArrowArray *in, struct Arr
 typedef int32_t (*rb_sink_fn)(uint64_t context, rb_handle batch, char *err, int64_t err_cap);
 
 /* callbacks.c: C calls through function pointers, which Go cannot make itself. After rb_quiesce they answer with an
- * error and call nothing. */
-int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, struct ArrowArray *in, struct ArrowSchema *in_schema,
+ * error and call nothing. run stands for the run that calls; rbi_caller is the one whose function the present thread
+ * runs, or 0. */
+uint64_t rbi_caller(void);
+int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, uint64_t run, struct ArrowArray *in, struct ArrowSchema *in_schema,
                      struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap);
 int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, rb_handle batch, char *err, int64_t err_cap);
 

@@ -36,8 +36,8 @@ type runs struct {
 }
 
 // begin returns the context of one call; the caller calls end.
-func (r *runs) begin() (ctx context.Context, end func()) {
-	ctx, stop := context.WithCancel(context.Background())
+func (r *runs) begin(within context.Context) (ctx context.Context, end func()) {
+	ctx, stop := context.WithCancel(within)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stop == nil {
@@ -116,7 +116,7 @@ func rb_session_sql(h C.rb_handle, sql C.rb_chars, n C.int64_t, names C.rb_chars
 		if e != nil {
 			return e
 		}
-		ctx, end := s.runs.begin()
+		ctx, end := s.runs.begin(caller())
 		defer end()
 		q, e := s.engine.Query(ctx, text(sql, n), locals.relations())
 		if e != nil || q == nil {
@@ -150,7 +150,7 @@ func rb_session_create(h C.rb_handle, spec C.rb_chars, n C.int64_t, out *C.rb_ha
 		if e := fromJSON("create", spec, n, &c); e != nil {
 			return e
 		}
-		ctx, end := s.runs.begin()
+		ctx, end := s.runs.begin(caller())
 		defer end()
 		if c.Kind == "table" {
 			return s.engine.CreateTable(ctx, c.Name, c.StreamSpec)

@@ -39,7 +39,7 @@ func rb_stream_push(h C.rb_handle, split C.rb_chars, n C.int64_t, arr, schema un
 		if e != nil {
 			return e
 		}
-		ctx, end := s.runs.begin()
+		ctx, end := s.runs.begin(caller())
 		defer end()
 		return s.engine.Push(ctx, text(split, n), rows, weights)
 	})

@@ -50,7 +50,7 @@ func rb_query_subscribe(h C.rb_handle, options C.rb_chars, n C.int64_t, out *C.r
 		if e != nil {
 			return e
 		}
-		ctx, end := q.runs.begin() // lives as long as the run
+		ctx, end := q.runs.begin(context.Background()) // lives as long as the run
 		sub, e := q.engine.Subscribe(ctx, o)
 		if e != nil {
 			end()

@@ -34,8 +34,8 @@ func rb_session_udf(h C.rb_handle, spec C.rb_chars, n C.int64_t, fn C.rb_udf_fn,
 		}
 		return s.engine.RegisterUDF(riverbed.UDF{
 			Name: u.Name, Args: u.Args, Returns: u.Returns, Deterministic: u.Deterministic,
-			Call: func(_ context.Context, args []arrow.Array, rows int) (arrow.Array, error) {
-				return callUDF(fn, hostContext, args, rows)
+			Call: func(ctx context.Context, args []arrow.Array, rows int) (arrow.Array, error) {
+				return callUDF(ctx, fn, hostContext, args, rows)
 			},
 		})
 	})

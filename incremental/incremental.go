@@ -9,6 +9,7 @@
 package incremental
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -53,11 +54,12 @@ type Graph struct {
 	shownAt time.Time    // EMIT EVERY: the Now of the last emission, or of the first step
 	failed  error
 
-	interrupt func() error // may be nil
+	ctx context.Context // of the steps to come; may be nil
 }
 
-// InterruptBy sets what running operators ask now and then; an error ends the step, and with it the graph. nil asks nobody.
-func (g *Graph) InterruptBy(ask func() error) { g.interrupt = ask }
+// RunIn sets the context of the steps to come. Functions of the host get it; its end interrupts a running step, and
+// with it ends the graph.
+func (g *Graph) RunIn(ctx context.Context) { g.ctx = ctx }
 
 // node is an operator in its place in the graph.
 type node struct {
@@ -77,7 +79,7 @@ type node struct {
 }
 
 func (n *node) ctx(env *fn.Env, g *Graph) *Ctx {
-	c := &Ctx{Env: env, Strict: g.opts.StrictRetractions, schema: n.schema, interrupt: g.interrupt}
+	c := &Ctx{Env: env, Strict: g.opts.StrictRetractions, schema: n.schema, run: g.ctx}
 	if n.source != nil {
 		c.In = append(c.In, n.source.seen())
 	}

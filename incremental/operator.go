@@ -1,6 +1,8 @@
 package incremental
 
 import (
+	"context"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -77,7 +79,15 @@ type Ctx struct {
 	rows   int64
 	bad    int64
 
-	interrupt func() error
+	run context.Context // may be nil
+}
+
+// interrupted is the error of a step whose context has ended; run may be nil.
+func interrupted(run context.Context) error {
+	if run != nil && run.Err() != nil {
+		return errs.New(errs.Cancelled, "step", "the step was cancelled")
+	}
+	return nil
 }
 
 // Emit gives rows to the output. w nil is +1 each.
@@ -85,10 +95,8 @@ func (c *Ctx) Emit(cols []arrow.Array, n int, w []int64) error {
 	if n == 0 {
 		return nil
 	}
-	if c.interrupt != nil {
-		if err := c.interrupt(); err != nil {
-			return err
-		}
+	if err := interrupted(c.run); err != nil {
+		return err
 	}
 	c.rows += int64(n)
 	if flow.HasWeights(c.schema) {

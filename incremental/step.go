@@ -82,7 +82,7 @@ func (g *Graph) Step(in Input) (Output, error) {
 
 func (g *Graph) run(in Input) (Output, error) {
 	var out Output
-	env := &fn.Env{Now: in.Now, TimeZone: g.opts.TimeZone, Rand: g.opts.Rand}
+	env := &fn.Env{Now: in.Now, TimeZone: g.opts.TimeZone, Rand: g.opts.Rand, Ctx: g.ctx}
 	g.step++
 	if err := g.feed(env, in, &out); err != nil {
 		return out, err
@@ -168,6 +168,9 @@ func (g *Graph) runPlain(env *fn.Env, n *node, inputs [][]flow.Delta) error {
 	ctx := n.ctx(env, g)
 	for port, deltas := range inputs {
 		for _, d := range deltas {
+			if err := interrupted(g.ctx); err != nil {
+				return err
+			}
 			in := batchOf(d)
 			if n.keyed != nil {
 				var err error
@@ -240,6 +243,9 @@ func (g *Graph) runKeyed(env *fn.Env, n *node, inputs [][]flow.Delta) error {
 	err = parallel(workers, len(n.inst), func(w int) error {
 		ctxs[w] = n.ctx(env, g)
 		for i, p := range pieces {
+			if err := interrupted(g.ctx); err != nil {
+				return err
+			}
 			if shares[i][w].N > 0 {
 				if err := n.inst[w].Process(ctxs[w], p.port, shares[i][w]); err != nil {
 					return err

@@ -5,6 +5,7 @@
 package fn
 
 import (
+	"context"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -54,6 +55,8 @@ type Env struct {
 	Now      time.Time      // of the step or the start of the batch run
 	TimeZone *time.Location // session time zone; nil is UTC
 	Rand     clock.Rand
+	// Ctx is the run's context, for functions of the host: what they ask of the engine belongs to the run. May be nil.
+	Ctx context.Context
 	// Where, when set, names a row of the batch at hand for messages: "row 17 of a.parquet". Who sets it copies the Env.
 	Where func(row int) string
 }
