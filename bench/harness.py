@@ -26,9 +26,11 @@ RESULTS = HERE.parent / "build" / "bench"
 class Engine:
     """A worker process. One that dies is an answer with an error, and another takes its place."""
 
-    def __init__(self, name: str, *, threads: int, memory_limit: str = "") -> None:
+    def __init__(
+        self, name: str, *, threads: int, memory_limit: str = "", worker: pathlib.Path = HERE / "worker.py"
+    ) -> None:
         self.name = name
-        self.command = [sys.executable, str(HERE / "worker.py"), name, str(threads), memory_limit]
+        self.command = [sys.executable, str(worker), name, str(threads), memory_limit]
         self.tables: list[dict[str, Any]] = []
         self.start()
 

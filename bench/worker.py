@@ -1,6 +1,8 @@
 """One batch engine in one process: reads JSON requests, answers with wall and CPU seconds. Started by harness.py.
 
-requests: {"op": "table", "name", "path", "form"}, {"op": "sql", "sql", "code"?, "save"?}
+requests: {"op": "table", "name", "path", "form"}, {"op": "sql", "sql", "code"?, "save"?}, {"op": "run", "sql"}
+
+"run" is for statements, of which nothing is read.
 
 A table's form says where its rows are when the clock starts: "file" (Parquet), "arrow" (an Arrow table in the memory
 of the process, for all engines the same) or "own" (each engine's own table in memory). A question that Polars cannot
@@ -64,6 +66,9 @@ class Riverbed:
     def sql(self, text: str) -> Any:
         return self.session.sql(text).to_arrow()
 
+    def run(self, text: str) -> None:
+        self.session.sql(text)
+
 
 class DuckDB:
     def __init__(self) -> None:
@@ -82,6 +87,9 @@ class DuckDB:
 
     def sql(self, text: str) -> Any:
         return self.con.sql(text).to_arrow_table()
+
+    def run(self, text: str) -> None:
+        self.con.execute(text)
 
 
 class Polars:
@@ -153,6 +161,8 @@ def main() -> None:
             c, t = cpu(), time.perf_counter()
             if m["op"] == "table":
                 engine.table(m["name"], m["path"], m["form"])
+            elif m["op"] == "run":
+                engine.run(m["sql"])
             elif "code" in m:
                 result = engine.code(m["code"])
             else:
