@@ -12,6 +12,7 @@ import (
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/spill"
 	"github.com/riverbed/riverbed/core/sql"
 )
 
@@ -70,7 +71,8 @@ func (s *Session) usable() error {
 
 // env is what the operators of one run share; now is fixed for the run.
 func (s *Session) env(ctx context.Context) *exec.Env {
-	return &exec.Env{Fn: s.fnEnv(ctx), Workers: s.cfg.Load().parallelism, Memory: s.memory}
+	cfg := s.cfg.Load()
+	return &exec.Env{Fn: s.fnEnv(ctx), Workers: cfg.parallelism, Memory: s.memory, Spill: spill.NewDir(cfg.stateDir)}
 }
 
 func (s *Session) fnEnv(ctx context.Context) *fn.Env {

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,21 +20,26 @@ import (
 )
 
 // aggregate groups by hash: each worker keeps its own table and accumulators over its morsels; at the end the
-// workers' tables merge into the first's, accumulators as integers, so the result does not depend on the cut.
+// workers' tables merge into the first's, accumulators as integers, so the result does not depend on the cut. Where that
+// would be many groups, or more than there is memory, rows and groups are parted by their keys (aggspill.go).
 type aggregate struct {
-	node    *plan.Aggregate
-	env     *Env
-	workers int
-	input   Operator
-	schema  *arrow.Schema
-	prep    *Prepared
-	sets    [][]int
+	node   *plan.Aggregate
+	env    *Env
+	input  Operator
+	schema *arrow.Schema
+	prep   *Prepared
+	sets   [][]int
+	acct   *account
+	loads  []stored // of a part: groups that were spilled
 
-	ran    once
-	parts  []*grouper
-	held   int64
-	next   atomic.Int64
-	groups int
+	ran     once
+	workers []aggWorker
+	mu      sync.Mutex // for what follows
+	held    int64
+	spills  []*aggSpill // per grouping set; nil: none
+	parts   []*grouper  // what is not parted
+	next    atomic.Int64
+	parted  *parted
 }
 
 func newAggregate(n *plan.Aggregate, env *Env, _ int) (Operator, error) {
@@ -45,8 +51,12 @@ func newAggregate(n *plan.Aggregate, env *Env, _ int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &aggregate{node: n, env: env, workers: env.Workers, input: input, schema: schemaOf(n.Columns()), prep: prep, sets: n.Sets}
-	return a, nil
+	return newAggregateOver(n, env, input, prep, n.Sets, 0), nil
+}
+
+func newAggregateOver(n *plan.Aggregate, env *Env, input Operator, prep *Prepared, sets [][]int, level int) *aggregate {
+	return &aggregate{node: n, env: env, input: input, schema: schemaOf(n.Columns()), prep: prep, sets: sets,
+		acct: env.Memory.account("GROUP BY", level)}
 }
 
 // narrow passes a set of a join above on when its keys are among the group's: then whole groups are left out.
@@ -195,7 +205,6 @@ type grouper struct {
 	distinct []*hashtable.Groups // per aggregate with DISTINCT: (group, arguments) seen
 	ids      []uint32
 	n        int
-	bytes    int64
 }
 
 func (p *Prepared) newGrouper(set []int, all bool) *grouper {
@@ -356,76 +365,126 @@ func (a *aggregate) setsOrAll() ([][]int, bool) {
 	return a.sets, false
 }
 
-func (a *aggregate) run(ctx context.Context) error {
+// aggWorker is what one worker holds.
+type aggWorker struct {
+	groupers []*grouper // per grouping set
+	size     int64
+	rows     int            // since the groupers were empty
+	kept     []*flow.Morsel // the first rows, until it is known whether grouping them here makes few of many
+	decided  bool
+	byRow    bool // rows are parted, not grouped
+}
+
+func (a *aggregate) fresh(w *aggWorker) {
 	sets, all := a.setsOrAll()
-	perWorker := make([][]*grouper, a.workers)
-	for w := range perWorker {
-		for _, s := range sets {
-			perWorker[w] = append(perWorker[w], a.prep.newGrouper(s, all))
-		}
+	w.groupers, w.rows = w.groupers[:0], 0
+	for _, s := range sets {
+		w.groupers = append(w.groupers, a.prep.newGrouper(s, all))
 	}
-	err := drain(ctx, a.input, a.workers, func(w int, m *flow.Morsel) error {
-		rows := int(m.Batch.NumRows())
-		evaluated, err := a.prep.Eval(a.env.Fn, m.Batch.Columns(), rows)
-		if err != nil {
-			return err
-		}
-		for _, g := range perWorker[w] {
-			if err := g.add(evaluated, rows); err != nil {
-				return err
-			}
-			if now := g.memory(); now > g.bytes {
-				if err := a.env.Memory.Grow("GROUP BY", now-g.bytes); err != nil {
-					return err
-				}
-				atomic.AddInt64(&a.held, now-g.bytes)
-				g.bytes = now
-			}
-		}
-		return nil
-	})
+}
+
+func (a *aggregate) run(ctx context.Context) error {
+	sets, _ := a.setsOrAll()
+	a.workers, a.spills = make([]aggWorker, a.env.Workers), make([]*aggSpill, len(sets))
+	for w := range a.workers {
+		a.fresh(&a.workers[w])
+	}
+	err := drain(ctx, a.input, len(a.workers), func(w int, m *flow.Morsel) error { return a.consume(w, m) })
 	if err != nil {
 		return err
 	}
-	for w := 1; w < a.workers; w++ {
-		for s := range sets {
-			if err := perWorker[0][s].merge(perWorker[w][s]); err != nil {
+	for _, l := range a.loads {
+		if err := a.load(ctx, l); err != nil {
+			return err
+		}
+	}
+	if err := a.partRest(); err != nil {
+		return err
+	}
+	first := a.workers[0].groupers
+	for s, g := range first {
+		if a.spills[s] != nil {
+			continue
+		}
+		for w := 1; w < len(a.workers); w++ {
+			if err := g.merge(a.workers[w].groupers[s]); err != nil {
 				return err
 			}
 		}
+		a.parts = append(a.parts, g)
 	}
-	a.parts = perWorker[0]
-	for _, g := range a.parts {
-		a.groups += g.n
-	}
+	a.workers = nil
 	return nil
+}
+
+func (a *aggregate) consume(w int, m *flow.Morsel) error {
+	l := &a.workers[w]
+	if l.byRow {
+		return a.spills[0].addRows(w, m)
+	}
+	rows := int(m.Batch.NumRows())
+	evaluated, err := a.prep.Eval(a.env.Fn, m.Batch.Columns(), rows)
+	if err != nil {
+		return err
+	}
+	for _, g := range l.groupers {
+		if err := g.add(evaluated, rows); err != nil {
+			return err
+		}
+	}
+	l.rows += rows
+	if !l.decided {
+		if err := a.decide(w, m); err != nil || l.byRow {
+			return err
+		}
+	}
+	return a.grown(w)
 }
 
 func (a *aggregate) Schema() *arrow.Schema { return a.schema }
 
 func (a *aggregate) Close() error {
-	a.env.Memory.Release(a.held)
-	a.held, a.parts = 0, nil
-	return a.input.Close()
+	a.acct.close()
+	a.parts, a.workers = nil, nil
+	err := a.parted.Close()
+	for _, s := range a.spills {
+		if e := s.close(); err == nil {
+			err = e
+		}
+	}
+	if e := a.input.Close(); err == nil {
+		err = e
+	}
+	return err
 }
 
-func (a *aggregate) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
+func (a *aggregate) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	if err := a.ran.do(func() error { return a.run(ctx) }); err != nil {
 		return nil, err
 	}
 	from := int(a.next.Add(ChunkRows)) - ChunkRows
 	seq := int64(from / ChunkRows)
-	for s, g := range a.parts {
+	for _, g := range a.parts {
 		chunks := (g.n + ChunkRows - 1) / ChunkRows * ChunkRows
 		if from < chunks {
-			return a.chunk(s, g, from, min(from+ChunkRows, g.n), seq)
+			return a.chunk(g, from, min(from+ChunkRows, g.n), seq)
 		}
 		from -= chunks
 	}
-	return nil, nil
+	if a.parted == nil {
+		return nil, nil
+	}
+	m, err := a.parted.Next(ctx, worker)
+	if m != nil {
+		m.Seq += partedSeq
+	}
+	return m, err
 }
 
-func (a *aggregate) chunk(set int, g *grouper, from, to int, seq int64) (*flow.Morsel, error) {
+// partedSeq puts what comes of the parts behind the rest.
+const partedSeq = 1 << 32
+
+func (a *aggregate) chunk(g *grouper, from, to int, seq int64) (*flow.Morsel, error) {
 	n := to - from
 	cols := make([]arrow.Array, 0, a.schema.NumFields())
 	for _, k := range a.prep.Keys {

@@ -21,6 +21,7 @@ import (
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/spill"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -32,6 +33,8 @@ type Env struct {
 	Fn      *fn.Env
 	Workers int // at least 1
 	Memory  *Budget
+	// Spill is where breakers put what the budget has no room for; nil: they fail instead.
+	Spill *spill.Dir
 	// Profile receives rows and time per node when set (EXPLAIN ANALYZE).
 	Profile *Profile
 }
@@ -43,44 +46,6 @@ type Operator interface {
 	// Next returns the worker's next morsel, possibly without rows, or nil at its end.
 	Next(ctx context.Context, worker int) (*flow.Morsel, error)
 	Close() error
-}
-
-// Budget bounds the memory of the breakers of one session.
-type Budget struct {
-	limit atomic.Int64
-	used  atomic.Int64
-}
-
-// NewBudget returns a budget of limit bytes; 0 is no limit.
-func NewBudget(limit int64) *Budget {
-	b := &Budget{}
-	b.limit.Store(limit)
-	return b
-}
-
-// SetLimit changes the limit; what is held already stays.
-func (b *Budget) SetLimit(limit int64) { b.limit.Store(limit) }
-
-// Grow takes n more bytes for an operator.
-func (b *Budget) Grow(op string, n int64) error {
-	if b == nil {
-		return nil
-	}
-	limit := b.limit.Load()
-	if used := b.used.Add(n); limit > 0 && used > limit {
-		b.used.Add(-n)
-		return errs.New(errs.Usage, "run", "%s needs more memory than memory_limit allows: %d MB in use, %d MB more wanted, limit %d MB",
-			op, (used-n)>>20, n>>20, limit>>20).
-			WithHint("raise memory_limit, or reduce the rows that reach this operator")
-	}
-	return nil
-}
-
-// Release gives bytes back.
-func (b *Budget) Release(n int64) {
-	if b != nil {
-		b.used.Add(-n)
-	}
 }
 
 // Profile gathers what each node did.

@@ -23,12 +23,14 @@ type groupTopN struct {
 	order *total
 	part  *expr.Program
 
-	ran  once
-	held int64
-	data collected
-	perm []int32
-	nums []int64
-	next atomic.Int64
+	acct    *account
+	ran     once
+	data    collected
+	perm    []int32
+	nums    []int64
+	next    atomic.Int64
+	spilled *spread // nil: the rows fit
+	parts   *parted // what this makes of each part
 }
 
 func newGroupTopN(n *plan.GroupTopN, env *Env) (Operator, error) {
@@ -36,7 +38,11 @@ func newGroupTopN(n *plan.GroupTopN, env *Env) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &groupTopN{node: n, env: env, input: input, sch: schemaOf(n.Columns())}
+	return newGroupTopNOver(n, env, input, 0)
+}
+
+func newGroupTopNOver(n *plan.GroupTopN, env *Env, input Operator, level int) (_ *groupTopN, err error) {
+	g := &groupTopN{node: n, env: env, input: input, sch: schemaOf(n.Columns()), acct: env.Memory.account("ROW_NUMBER", level)}
 	if g.order, err = newTotal(n.Keys, n.Tie, n.Input.Columns()); err != nil {
 		return nil, err
 	}
@@ -47,9 +53,15 @@ func newGroupTopN(n *plan.GroupTopN, env *Env) (Operator, error) {
 func (g *groupTopN) Schema() *arrow.Schema { return g.sch }
 
 func (g *groupTopN) Close() error {
-	g.env.Memory.Release(g.held)
-	g.held = 0
-	return g.input.Close()
+	g.acct.close()
+	g.data, g.perm = collected{}, nil
+	err := g.parts.Close()
+	for _, c := range []func() error{g.spilled.close, g.input.Close} {
+		if e := c(); err == nil {
+			err = e
+		}
+	}
+	return err
 }
 
 // numberRows gives equal rows equal dense numbers; without columns all rows are equal.
@@ -72,16 +84,26 @@ func exprTypes(es []expr.Expr) []types.Type {
 }
 
 func (g *groupTopN) run(ctx context.Context) (err error) {
-	if g.data, g.held, err = collect(ctx, g.input, g.env, "ROW_NUMBER"); err != nil {
+	rows, spilled, err := collect(ctx, g.input, g.env, g.acct, g.overflow())
+	if err != nil {
 		return err
 	}
+	if spilled {
+		g.parts = newParted(g.env.Workers, fan, func(p int) (Operator, error) {
+			if g.spilled.parts[p].rows == 0 {
+				return nil, nil
+			}
+			return newGroupTopNOver(g.node, deeper(g.env), g.spilled.reader(p), g.acct.level+1)
+		})
+		return g.spilled.finish()
+	}
+	g.data = rows.joined(g.input.Schema())
 	n := g.data.rows
 	part, err := g.part.EvalArrays(g.env.Fn, g.data.cols, n)
 	if err != nil {
 		return err
 	}
-	s := sorted{env: g.env, order: g.order}
-	perm, err := s.sortRows(g.data)
+	perm, err := g.order.sort(g.env, g.data)
 	if err != nil {
 		return err
 	}
@@ -124,9 +146,21 @@ func (g *groupTopN) run(ctx context.Context) (err error) {
 	return nil
 }
 
-func (g *groupTopN) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
+// overflow parts the rows by their group; one group without end cannot be parted.
+func (g *groupTopN) overflow() func(worker int, m *flow.Morsel) error {
+	if len(g.node.Part) == 0 || g.acct.level >= maxSpillLevel || g.env.Spill == nil {
+		return nil
+	}
+	g.spilled = newSpread(g.env, g.acct, g.input.Schema(), g.env.Workers)
+	return func(w int, m *flow.Morsel) error { return g.spilled.addKeyed(w, m, g.part) }
+}
+
+func (g *groupTopN) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	if err := g.ran.do(func() error { return g.run(ctx) }); err != nil {
 		return nil, err
+	}
+	if g.parts != nil {
+		return g.parts.Next(ctx, worker)
 	}
 	from := g.next.Add(ChunkRows) - ChunkRows
 	if from >= int64(len(g.perm)) {

@@ -33,11 +33,13 @@ type join struct {
 	rightKeys   *expr.Program
 	on          *pairFilter // nil: always true
 
+	acct    *account
 	built   once
 	table   *hashtable.Join
 	build   collected
 	keys    []arrow.Array // of the build rows; kept for marks
-	held    int64
+	spilled *graceJoin    // nil: the build side fits
+	above   buildFacts    // of a part: what is true of the whole build side
 	probers []*prober
 	running atomic.Int64 // workers that still probe
 	tail    atomic.Int64 // next unmatched build row
@@ -67,12 +69,16 @@ func newJoin(n *plan.Join, env *Env, workers int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newJoinOver(n, env, workers, left, right, 0)
+}
+
+func newJoinOver(n *plan.Join, env *Env, workers int, left, right Operator, level int) (*join, error) {
 	c, err := compileJoin(n)
 	if err != nil {
 		return nil, err
 	}
 	j := &join{node: n, env: env, workers: workers, left: left, right: right, sch: schemaOf(n.Columns()),
-		leftKeys: c.left, rightKeys: c.right, on: c.on, table: c.table}
+		leftKeys: c.left, rightKeys: c.right, on: c.on, table: c.table, acct: env.Memory.account("join", level)}
 	j.probers = make([]*prober, workers)
 	j.tailing = make([]bool, workers)
 	j.running.Store(int64(workers))
@@ -82,10 +88,13 @@ func newJoin(n *plan.Join, env *Env, workers int) (Operator, error) {
 func (j *join) Schema() *arrow.Schema { return j.sch }
 
 func (j *join) Close() error {
-	j.env.Memory.Release(j.held)
-	j.held = 0
+	j.acct.close()
 	j.build, j.keys = collected{}, nil
-	return closeBoth(j.left, j.right)
+	err := j.spilled.close()
+	if e := closeBoth(j.left, j.right); err == nil {
+		err = e
+	}
+	return err
 }
 
 func closeBoth(a, b Operator) error {
@@ -99,18 +108,26 @@ func closeBoth(a, b Operator) error {
 func (j *join) keepsBuildRows() bool { return j.node.Kind == plan.Right || j.node.Kind == plan.Full }
 
 func (j *join) run(ctx context.Context) (err error) {
-	if j.build, j.held, err = collect(ctx, j.right, j.env, "join"); err != nil {
+	grace := j.grace()
+	g, spilled, err := collect(ctx, j.right, j.env, j.acct, grace.overflow())
+	if spilled {
+		j.spilled = grace
+		if err != nil {
+			return err
+		}
+		return grace.run(ctx, j.left, j.workers, j.leftKeys)
+	}
+	if err != nil {
 		return err
 	}
+	j.build = g.joined(j.right.Schema())
 	if j.keys, err = j.rightKeys.EvalArrays(j.env.Fn, j.build.cols, j.build.rows); err != nil {
 		return err
 	}
 	j.table.Build(j.keys, j.build.rows)
-	size := j.table.Bytes()
-	if err := j.env.Memory.Grow("join", size); err != nil {
+	if err := j.acct.must(max(g.size, j.table.Bytes()+g.size-rowOverhead*g.rows)); err != nil {
 		return err
 	}
-	j.held += size
 	if j.keepsBuildRows() {
 		j.table.TrackMatches()
 	}
@@ -132,6 +149,9 @@ func (j *join) narrow(m *membership) {
 func (j *join) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	if err := j.built.do(func() error { return j.run(ctx) }); err != nil {
 		return nil, err
+	}
+	if j.spilled != nil {
+		return j.spilled.parts.Next(ctx, worker)
 	}
 	p := j.probers[worker]
 	if p == nil {
@@ -355,11 +375,12 @@ func (j *join) unknown(p *prober, m *flow.Morsel, row int) (bool, error) {
 	for k, key := range j.node.Keys {
 		leftNull = leftNull || !key.NullSafe && p.keys[k].IsNull(row)
 	}
-	if !leftNull && !j.table.HasNull() || j.build.rows == 0 {
+	hasNull := j.table.HasNull() || j.above.null
+	if !leftNull && !hasNull || j.build.rows == 0 && !j.above.rows {
 		return false, nil
 	}
-	if j.on == nil && len(j.node.Keys) == 1 {
-		return leftNull || j.table.HasNull(), nil
+	if j.oneKey() {
+		return leftNull || hasNull, nil
 	}
 	// The general case, rare: look at every build row. A row value compares as NULL with a candidate when no part differs
 	// and some part is NULL on either side.

@@ -24,12 +24,13 @@ type leftBuilt struct {
 	rightKeys   *expr.Program
 	on          *pairFilter // nil: always true
 
-	ran   once
-	table *hashtable.Join
-	build collected
-	held  int64
-	rows  []int32 // of the result
-	next  atomic.Int64
+	acct    *account
+	ran     once
+	table   *hashtable.Join
+	build   collected
+	spilled *graceJoin // nil: the left side fits
+	rows    []int32    // of the result
+	next    atomic.Int64
 }
 
 func newLeftBuilt(n *plan.Join, env *Env) (Operator, error) {
@@ -41,26 +42,41 @@ func newLeftBuilt(n *plan.Join, env *Env) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newLeftBuiltOver(n, env, left, right, 0)
+}
+
+func newLeftBuiltOver(n *plan.Join, env *Env, left, right Operator, level int) (*leftBuilt, error) {
 	c, err := compileJoin(n)
-	if err != nil {
-		return nil, err
-	}
-	return &leftBuilt{node: n, env: env, left: left, right: right, leftKeys: c.left, rightKeys: c.right, on: c.on, table: c.table}, nil
+	return &leftBuilt{node: n, env: env, left: left, right: right, leftKeys: c.left, rightKeys: c.right, on: c.on, table: c.table,
+		acct: env.Memory.account("join", level)}, err
 }
 
 func (j *leftBuilt) Schema() *arrow.Schema { return j.left.Schema() }
 
 func (j *leftBuilt) Close() error {
-	j.env.Memory.Release(j.held)
-	j.held, j.build = 0, collected{}
-	return closeBoth(j.left, j.right)
+	j.acct.close()
+	j.build = collected{}
+	err := j.spilled.close()
+	if e := closeBoth(j.left, j.right); err == nil {
+		err = e
+	}
+	return err
 }
 
 // narrow passes a set of a join above on: a left row that it drops drops only itself.
 func (j *leftBuilt) narrow(m *membership) { narrowInput(j.left, j.node, m) }
 
 func (j *leftBuilt) run(ctx context.Context) (err error) {
-	if j.build, j.held, err = collect(ctx, j.left, j.env, "join"); err != nil || j.build.rows == 0 {
+	grace := j.grace()
+	g, spilled, err := collect(ctx, j.left, j.env, j.acct, grace.overflow())
+	if spilled {
+		j.spilled = grace
+		if err != nil {
+			return err
+		}
+		return grace.run(ctx, j.right, j.env.Workers, j.rightKeys)
+	}
+	if j.build = g.joined(j.left.Schema()); err != nil || j.build.rows == 0 {
 		return err
 	}
 	keys, err := j.leftKeys.EvalArrays(j.env.Fn, j.build.cols, j.build.rows)
@@ -68,11 +84,9 @@ func (j *leftBuilt) run(ctx context.Context) (err error) {
 		return err
 	}
 	j.table.Build(keys, j.build.rows)
-	size := j.table.Bytes()
-	if err := j.env.Memory.Grow("join", size); err != nil {
+	if err := j.acct.must(max(g.size, j.table.Bytes()+g.size-rowOverhead*g.rows)); err != nil {
 		return err
 	}
-	j.held += size
 	j.table.TrackMatches()
 	if j.on == nil {
 		j.table.TrackKeys()
@@ -125,9 +139,12 @@ func (j *leftBuilt) markPairs(p *hashtable.Prober, right []arrow.Array) error {
 	}
 }
 
-func (j *leftBuilt) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
+func (j *leftBuilt) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	if err := j.ran.do(func() error { return j.run(ctx) }); err != nil {
 		return nil, err
+	}
+	if j.spilled != nil {
+		return j.spilled.parts.Next(ctx, worker)
 	}
 	from := j.next.Add(ChunkRows) - ChunkRows
 	if from >= int64(len(j.rows)) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/hashtable"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 )
 
@@ -29,7 +30,7 @@ func newSetOp(n *plan.SetOp, env *Env, workers int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rowCounts{node: n, env: env, left: left, right: right, sch: schemaOf(n.Cols)}, nil
+	return newRowCounts(n, env, left, right, 0), nil
 }
 
 // unionAll reads left, then right.
@@ -82,57 +83,55 @@ func (u *unionAll) Close() error {
 	return err
 }
 
-// rowCounts is INTERSECT and EXCEPT [ALL]: how often each row stands on either side.
+// rowCounts is INTERSECT and EXCEPT [ALL]: how often each row stands on either side. Rows without room are parted with
+// their counts, and the same is done for each part.
 type rowCounts struct {
 	node        *plan.SetOp
 	env         *Env
 	left, right Operator
 	sch         *arrow.Schema
+	acct        *account
 
-	ran  once
-	rows *hashtable.Groups
-	out  []uint32 // row numbers, repeated as often as they appear in the result
-	next atomic.Int64
+	ran     once
+	mu      sync.Mutex
+	rows    *hashtable.Groups
+	counts  [2][]int64 // left, right, by number
+	out     []uint32   // row numbers, repeated as often as they appear in the result
+	next    atomic.Int64
+	spilled [2]*spread // nil: the rows fit
+	parts   *parted
+}
+
+// newRowCounts counts the rows of two inputs. Below the top they have a column of counts behind the others.
+func newRowCounts(n *plan.SetOp, env *Env, left, right Operator, level int) *rowCounts {
+	return &rowCounts{node: n, env: env, left: left, right: right, sch: schemaOf(n.Cols), acct: env.Memory.account(n.Kind.String(), level),
+		rows: hashtable.NewGroups(typesOf(n.Cols))}
 }
 
 func (r *rowCounts) Schema() *arrow.Schema { return r.sch }
 
 func (r *rowCounts) Close() error {
-	err := r.left.Close()
-	if e := r.right.Close(); err == nil {
-		err = e
+	r.acct.close()
+	err := r.parts.Close()
+	for _, c := range []func() error{r.spilled[0].close, r.spilled[1].close, r.left.Close, r.right.Close} {
+		if e := c(); err == nil {
+			err = e
+		}
 	}
 	return err
 }
 
 func (r *rowCounts) run(ctx context.Context) error {
-	r.rows = hashtable.NewGroups(typesOf(r.node.Cols))
-	var mu sync.Mutex
-	count := func(op Operator) ([]int64, error) {
-		var n []int64
-		err := drain(ctx, op, r.env.Workers, func(_ int, m *flow.Morsel) error {
-			mu.Lock()
-			defer mu.Unlock()
-			ids := make([]uint32, m.Batch.NumRows())
-			r.rows.FindOrAdd(m.Batch.Columns(), len(ids), ids)
-			for len(n) < r.rows.Len() {
-				n = append(n, 0)
-			}
-			for _, id := range ids {
-				n[id]++
-			}
-			return nil
-		})
-		return n, err
+	for side, op := range []Operator{r.left, r.right} {
+		err := drain(ctx, op, r.env.Workers, func(_ int, m *flow.Morsel) error { return r.count(side, m) })
+		if err != nil {
+			return err
+		}
 	}
-	left, err := count(r.left)
-	if err != nil {
-		return err
+	if r.spilled[0] != nil {
+		return r.part()
 	}
-	right, err := count(r.right)
-	if err != nil {
-		return err
-	}
+	left, right := r.counts[0], r.counts[1]
 	for id, l := range left {
 		var rn int64
 		if id < len(right) {
@@ -142,6 +141,95 @@ func (r *rowCounts) run(ctx context.Context) error {
 			r.out = append(r.out, uint32(id))
 		}
 	}
+	return nil
+}
+
+func (r *rowCounts) count(side int, m *flow.Morsel) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cols, ids := m.Batch.Columns(), make([]uint32, m.Batch.NumRows())
+	var times []int64
+	if r.acct.level > 0 {
+		times = kernels.Values[int64](cols[len(cols)-1])
+		cols = cols[:len(cols)-1]
+	}
+	r.rows.FindOrAdd(cols, len(ids), ids)
+	n := &r.counts[side]
+	if more := r.rows.Len() - len(*n); more > 0 {
+		*n = append(*n, make([]int64, more)...)
+	}
+	for i, id := range ids {
+		if times == nil {
+			(*n)[id]++
+		} else {
+			(*n)[id] += times[i]
+		}
+	}
+	size := 2*r.rows.Bytes() + 8*int64(cap(r.counts[0])+cap(r.counts[1]))
+	if r.acct.level >= maxSpillLevel || r.env.Spill == nil {
+		return r.acct.must(size)
+	}
+	if r.acct.set(size) {
+		return nil
+	}
+	return r.flush()
+}
+
+// flush parts the rows that are held with their counts, and begins anew.
+func (r *rowCounts) flush() error {
+	for side, counts := range r.counts {
+		if r.spilled[side] == nil {
+			fields := append(append([]arrow.Field{}, r.sch.Fields()...), arrow.Field{Name: "count", Type: arrow.PrimitiveTypes.Int64})
+			r.spilled[side] = newSpread(r.env, r.acct, arrow.NewSchema(fields, nil), 1)
+		}
+		var ids []uint32
+		var some []int64
+		add := func() error {
+			if len(ids) == 0 {
+				return nil
+			}
+			cols := r.rows.KeysOf(ids)
+			err := r.spilled[side].add(0, append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Int64, some, nil)), cols, len(ids))
+			ids, some = ids[:0], nil
+			return err
+		}
+		for id, n := range counts {
+			if n == 0 {
+				continue
+			}
+			ids, some = append(ids, uint32(id)), append(some, n)
+			if len(ids) == ChunkRows {
+				if err := add(); err != nil {
+					return err
+				}
+			}
+		}
+		if err := add(); err != nil {
+			return err
+		}
+	}
+	r.rows, r.counts = hashtable.NewGroups(typesOf(r.node.Cols)), [2][]int64{}
+	r.acct.set(0)
+	return nil
+}
+
+// part makes the same operator over each part of what was spilled.
+func (r *rowCounts) part() error {
+	if err := r.flush(); err != nil {
+		return err
+	}
+	for _, s := range r.spilled {
+		if err := s.finish(); err != nil {
+			return err
+		}
+	}
+	r.parts = newParted(r.env.Workers, fan, func(p int) (Operator, error) {
+		left, right := r.spilled[0], r.spilled[1]
+		if left.parts[p].rows == 0 {
+			return nil, nil
+		}
+		return newRowCounts(r.node, deeper(r.env), left.reader(p), right.reader(p), r.acct.level+1), nil
+	})
 	return nil
 }
 
@@ -160,9 +248,12 @@ func SetOpCount(kind plan.SetKind, all bool, l, r int64) int64 {
 	return 0
 }
 
-func (r *rowCounts) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
+func (r *rowCounts) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	if err := r.ran.do(func() error { return r.run(ctx) }); err != nil {
 		return nil, err
+	}
+	if r.parts != nil {
+		return r.parts.Next(ctx, worker)
 	}
 	from := r.next.Add(ChunkRows) - ChunkRows
 	if from >= int64(len(r.out)) {

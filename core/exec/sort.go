@@ -21,27 +21,81 @@ type collected struct {
 	rows int
 }
 
-// collect reads an input to its end and joins its batches in scan order.
-func collect(ctx context.Context, op Operator, env *Env, name string) (collected, int64, error) {
-	var mu sync.Mutex
-	var all []*flow.Morsel
-	var held int64
-	err := drain(ctx, op, env.Workers, func(_ int, m *flow.Morsel) error {
-		size := batchBytes(m.Batch)
-		if err := env.Memory.Grow(name, size); err != nil {
-			return err
+// rowOverhead is what a breaker needs for each row beside its columns: hashes and slots, or words and positions to sort.
+const rowOverhead = 48
+
+// gathered is an input that is being read to its end.
+type gathered struct {
+	mu    sync.Mutex
+	all   []*flow.Morsel
+	rows  int64
+	size  int64
+	texts []int64 // bytes by column: what is one batch in the end must keep to 32-bit offsets
+}
+
+// collect reads an input to its end. Without room for it, it gives what it has and what is left to overflow, which takes
+// every morsel from then on; overflow is nil where there is nothing but to fail.
+func collect(ctx context.Context, op Operator, env *Env, acct *account, overflow func(worker int, m *flow.Morsel) error) (*gathered, bool, error) {
+	g := &gathered{}
+	over := false
+	err := drain(ctx, op, env.Workers, func(w int, m *flow.Morsel) error {
+		g.mu.Lock()
+		var before []*flow.Morsel
+		if !over {
+			size := g.size + batchBytes(m.Batch) + rowOverhead*m.Batch.NumRows()
+			switch {
+			case (env.Spill == nil || overflow == nil || g.fits(m.Batch)) && acct.set(size):
+				g.add(m, size)
+				g.mu.Unlock()
+				return nil
+			case overflow == nil || env.Spill == nil:
+				err := acct.must(size)
+				g.add(m, size)
+				g.mu.Unlock()
+				return err
+			}
+			over = true
+			before, g.all = g.all, nil
+			acct.set(0)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		held += size
-		all = append(all, m)
-		return nil
+		g.mu.Unlock()
+		for _, b := range before {
+			if err := overflow(w, b); err != nil {
+				return err
+			}
+		}
+		return overflow(w, m)
 	})
-	if err != nil {
-		return collected{}, held, err
+	return g, over, err
+}
+
+func (g *gathered) add(m *flow.Morsel, size int64) {
+	g.all = append(g.all, m)
+	g.rows += m.Batch.NumRows()
+	g.size = size
+}
+
+// fits counts a batch and reports whether one batch can hold it with the others.
+func (g *gathered) fits(b arrow.RecordBatch) bool {
+	if g.texts == nil {
+		g.texts = make([]int64, b.NumCols())
 	}
-	sortBySeq(all)
-	return joinMorsels(op.Schema(), all), held, nil
+	for i, c := range b.Columns() {
+		if _, ok := c.DataType().(arrow.FixedWidthDataType); !ok {
+			if g.texts[i] += arrayBytes(c.Data()); g.texts[i] > math.MaxInt32 {
+				return false
+			}
+		}
+	}
+	return g.rows+b.NumRows() <= math.MaxInt32
+}
+
+// joined is what was gathered as one batch, in scan order.
+func (g *gathered) joined(s *arrow.Schema) collected {
+	sortBySeq(g.all)
+	all := g.all
+	g.all = nil
+	return joinMorsels(s, all)
 }
 
 // total compiles an order: the keys, then the tie-break columns, over cols.
@@ -75,19 +129,21 @@ func newTotal(keys []plan.SortItem, tie []expr.ColID, cols []plan.Column) (*tota
 	return t, err
 }
 
-// sorted is ORDER BY, with OFFSET and LIMIT when limit >= 0 (top-N). A top-N drops what lies beyond the N-th row seen so
-// far before it is stored.
+// sorted is ORDER BY, with OFFSET and LIMIT when limit >= 0. Few rows of a top-N are kept as they come (topn.go); otherwise
+// the rows are sorted in memory, or in runs that are spilled and merged (sortruns.go).
 type sorted struct {
 	input         Operator
 	env           *Env
 	order         *total
 	offset, limit int64
 
-	ran  once
-	held int64
-	data collected
-	perm []int32
-	next atomic.Int64
+	ran   once
+	acct  *account
+	data  collected
+	perm  []int32
+	next  atomic.Int64
+	runs  *runs
+	merge *runMerge
 }
 
 func newSort(in plan.Node, keys []plan.SortItem, tie []expr.ColID, offset, limit int64, env *Env) (Operator, error) {
@@ -99,28 +155,31 @@ func newSort(in plan.Node, keys []plan.SortItem, tie []expr.ColID, offset, limit
 	if err != nil {
 		return nil, err
 	}
-	return &sorted{input: input, env: env, order: order, offset: offset, limit: limit}, nil
+	return &sorted{input: input, env: env, order: order, offset: offset, limit: limit, acct: env.Memory.account("ORDER BY", 0)}, nil
 }
 
 func (s *sorted) Schema() *arrow.Schema { return s.input.Schema() }
 
 func (s *sorted) Close() error {
-	s.env.Memory.Release(s.held)
-	s.held = 0
-	return s.input.Close()
+	s.acct.close()
+	s.data, s.perm = collected{}, nil
+	err := s.runs.close()
+	if e := s.input.Close(); err == nil {
+		err = e
+	}
+	return err
 }
 
 func (s *sorted) run(ctx context.Context) (err error) {
-	if s.limit >= 0 {
-		s.data, s.held, err = s.topRows(ctx)
+	if s.limit >= 0 && s.limit <= maxTopRows && s.offset <= maxTopRows {
+		s.data, err = s.topRows(ctx)
 	} else {
-		s.data, s.held, err = collect(ctx, s.input, s.env, "ORDER BY")
+		err = s.all(ctx)
 	}
-	if err != nil {
+	if err != nil || s.runs != nil {
 		return err
 	}
-	s.perm, err = s.sortRows(s.data)
-	if err != nil {
+	if s.perm, err = s.order.sort(s.env, s.data); err != nil {
 		return err
 	}
 	from := min(s.offset, int64(len(s.perm)))
@@ -131,50 +190,40 @@ func (s *sorted) run(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *sorted) sortRows(d collected) ([]int32, error) {
-	keys, err := s.order.prog.EvalArrays(s.env.Fn, d.cols, d.rows)
+// all holds the whole input, or sorts it in runs.
+func (s *sorted) all(ctx context.Context) error {
+	r := newRuns(s.env, s.acct, s.order, s.Schema())
+	g, spilled, err := collect(ctx, s.input, s.env, s.acct, r.add)
+	if !spilled {
+		s.data = g.joined(s.Schema())
+		return err
+	}
+	s.runs = r
+	if err != nil {
+		return err
+	}
+	if s.merge, err = r.finish(ctx); err != nil {
+		return err
+	}
+	s.merge.skip, s.merge.remain = s.offset, s.limit
+	return nil
+}
+
+// sort returns the rows in order.
+func (t *total) sort(env *Env, d collected) ([]int32, error) {
+	keys, err := t.prog.EvalArrays(env.Fn, d.cols, d.rows)
 	if err != nil {
 		return nil, err
 	}
-	return kernels.SortIndices(keys, s.order.keys, d.rows), nil
-}
-
-// topRows keeps, per worker, the rows that were among the first N when they came; what they hold together is cut to
-// the first N by the sort that follows.
-func (s *sorted) topRows(ctx context.Context) (collected, int64, error) {
-	keep := int(min(s.offset, math.MaxInt32) + min(s.limit, math.MaxInt32))
-	if keep == 0 {
-		return joinMorsels(s.input.Schema(), nil), 0, nil
-	}
-	tops := make([]*kernels.TopN, s.env.Workers)
-	pools := make([][]*flow.Morsel, s.env.Workers)
-	err := drain(ctx, s.input, s.env.Workers, func(w int, m *flow.Morsel) error {
-		if tops[w] == nil {
-			tops[w] = kernels.NewTopN(s.order.types, s.order.keys, keep)
-		}
-		n := int(m.Batch.NumRows())
-		keys, err := s.order.prog.EvalArrays(s.env.Fn, m.Batch.Columns(), n)
-		if err != nil {
-			return err
-		}
-		if rows := tops[w].Offer(keys, n); len(rows) > 0 {
-			pools[w] = append(pools[w], morsel(s.input.Schema(), m.Seq, kernels.TakeBatch(m.Batch.Columns(), rows), len(rows)))
-		}
-		return nil
-	})
-	if err != nil {
-		return collected{}, 0, err
-	}
-	var all []*flow.Morsel
-	for _, p := range pools {
-		all = append(all, p...)
-	}
-	return joinMorsels(s.input.Schema(), all), 0, nil
+	return kernels.SortIndices(keys, t.keys, d.rows), nil
 }
 
 func (s *sorted) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
 	if err := s.ran.do(func() error { return s.run(ctx) }); err != nil {
 		return nil, err
+	}
+	if s.merge != nil {
+		return s.merge.next(ctx)
 	}
 	from := s.next.Add(ChunkRows) - ChunkRows
 	if from >= int64(len(s.perm)) {

@@ -96,7 +96,7 @@ func runDuck(f *sqltest.File, duck *sqltest.Duck) (problems []string, ran bool) 
 
 // values are the batch answer as Go values.
 func values(f *sqltest.File, i int) ([][]types.Value, []types.Field, error) {
-	s, err := session(f, i)
+	s, err := session(f, i, "")
 	if err != nil {
 		return nil, nil, err
 	}

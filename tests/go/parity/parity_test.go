@@ -131,7 +131,7 @@ func runFile(f *sqltest.File, c sqltest.Config, duck *sqltest.Duck) (problems []
 	}()
 	switch c.Run {
 	case "batch":
-		return runBatch(f)
+		return runBatch(f, c)
 	case "views":
 		return runViews(f)
 	case "duckdb":
@@ -150,7 +150,7 @@ func rewriteFile(t *testing.T, f *sqltest.File) {
 		if it.Query == nil {
 			continue
 		}
-		rows, err := goldenOf(f, i)
+		rows, err := goldenOf(f, i, "")
 		if err != nil {
 			t.Error(at(f, it.Line, "%v", err))
 			continue

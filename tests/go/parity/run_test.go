@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sort"
 	"strings"
 
@@ -13,12 +14,17 @@ import (
 )
 
 // session replays a file up to an item in a batch session: relations as tables with the rows that were taken (without the late).
-func session(f *sqltest.File, above int) (*riverbed.Session, error) {
+// memory is its memory_limit, "" the default.
+func session(f *sqltest.File, above int, memory string) (*riverbed.Session, error) {
 	rows, err := sqltest.TakenRows(f.Relations, sqltest.FileCut(f.Events(above)))
 	if err != nil {
 		return nil, err
 	}
-	s, err := riverbed.Open(map[string]string{"parallelism": "2", "timezone": "UTC"})
+	set := map[string]string{"parallelism": "2", "timezone": "UTC"}
+	if memory != "" {
+		set["memory_limit"], set["state_dir"] = memory, os.TempDir()
+	}
+	s, err := riverbed.Open(set)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +71,12 @@ func statement(s *riverbed.Session, st *sqltest.Stmt) string {
 	return ""
 }
 
-func runBatch(f *sqltest.File) (problems []string, ran bool) {
+func runBatch(f *sqltest.File, c sqltest.Config) (problems []string, ran bool) {
 	for i, it := range f.Items {
 		switch {
 		case it.Stmt != nil && (it.Stmt.Error || i == len(f.Items)-1):
 			ran = true
-			s, err := session(f, i)
+			s, err := session(f, i, c.Memory)
 			if err != nil {
 				return append(problems, at(f, it.Line, "%v", err)), true
 			}
@@ -80,7 +86,7 @@ func runBatch(f *sqltest.File) (problems []string, ran bool) {
 			_ = s.Close()
 		case it.Query != nil:
 			ran = true
-			rows, err := goldenOf(f, i)
+			rows, err := goldenOf(f, i, c.Memory)
 			if err != nil {
 				problems = append(problems, at(f, it.Line, "%v", err))
 				continue
@@ -95,12 +101,12 @@ func runBatch(f *sqltest.File) (problems []string, ran bool) {
 }
 
 // goldenOf computes the expected lines of a query.
-func goldenOf(f *sqltest.File, i int) ([]string, error) {
+func goldenOf(f *sqltest.File, i int, memory string) ([]string, error) {
 	q := f.Items[i].Query
 	if q.Changelog {
 		return changelog(f, i)
 	}
-	s, err := session(f, i)
+	s, err := session(f, i, memory)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ type Config struct {
 	Name    string
 	Run     string // batch, incremental, views, duckdb
 	Cut     string // file, one, row, random
+	Memory  string // memory_limit of a batch run
 	Workers int
 	Repeat  int // copies of every row, so that batches are big enough for several workers
 	Restart bool
@@ -60,6 +61,9 @@ func (c *Config) set(key, val string) bool {
 	case "cut":
 		c.Cut = val
 		return val == "file" || val == "one" || val == "row" || val == "random"
+	case "memory":
+		c.Memory = val
+		return val != ""
 	case "workers":
 		c.Workers = n
 	case "repeat":

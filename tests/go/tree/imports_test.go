@@ -22,7 +22,7 @@ const module = "github.com/riverbed/riverbed"
 // other. Each entry stands for the folder and those below it.
 var layers = [][]string{
 	{"core/errs", "core/clock", "core/types", "core/sql"},
-	{"core/objstore", "core/flow", "core/rowkey", "core/kernels"},
+	{"core/objstore", "core/spill", "core/flow", "core/rowkey", "core/kernels"},
 	{"core/fn", "core/expr", "core/window", "core/hashtable"},
 	{"core/plan"},
 	{"core/bind", "core/rules", "core/exec"},
