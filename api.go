@@ -31,6 +31,8 @@ type StreamSpec struct {
 	Watermark string `json:"watermark,omitempty"`
 	// EventTime names the column that the watermark is for; found in the expression when empty.
 	EventTime string `json:"event_time,omitempty"`
+	// PrimaryKey names the columns by which rows of an upsert stream replace each other.
+	PrimaryKey []string `json:"primary_key,omitempty"`
 }
 
 // ColumnSpec is one column of a declared schema.

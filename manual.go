@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
@@ -124,6 +125,11 @@ func (m *Manual) Push(source, split string, rows arrow.RecordBatch, weights []in
 		return errs.New(errs.Usage, "manual run", "%d weights for %d rows", len(weights), n)
 	}
 	info := m.infos[i]
+	if key := info.Source.Upsert; key != nil {
+		if err := connectors.CheckUpserts(source, want, key, rows.Columns(), weights); err != nil {
+			return err
+		}
+	}
 	cols := make([]arrow.Array, 0, len(info.Columns)+1)
 	var fields []arrow.Field
 	for _, c := range info.Columns {

@@ -144,7 +144,7 @@ func (s *Session) Register(name string, rel flow.Relation) error {
 	if e := s.cat.Load().get(name); e != nil && (e.source == nil || !e.temp) {
 		return errs.New(errs.Schema, "register", "%s %q exists already", strings.ToLower(e.kind()), e.name)
 	}
-	s.cat.Store(s.cat.Load().with(&entry{name: name, temp: true, source: &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}}))
+	s.cat.Store(s.cat.Load().with(&entry{name: name, temp: true, source: &plan.Source{Name: name, Relation: rel, Fields: rel.Fields(), Upsert: flow.KeyOf(rel)}}))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/riverbed/riverbed/connectors"
@@ -60,6 +61,7 @@ func (s *Session) createSource(ctx context.Context, c claim, spec StreamSpec) er
 	if err != nil {
 		return err
 	}
+	key := keyNames(spec, options)
 	if b := s.cfg.Load().kafkaBrokers; src.Name == "kafka" && options["brokers"] == "" && b != "" {
 		options["brokers"] = b
 	}
@@ -71,7 +73,7 @@ func (s *Session) createSource(ctx context.Context, c claim, spec StreamSpec) er
 	if err != nil {
 		return err
 	}
-	req := connectors.OpenRequest{Name: c.name, Settings: set, Schema: fields, Clock: s.clock}
+	req := connectors.OpenRequest{Name: c.name, Settings: set, Schema: fields, Key: key, Clock: s.clock}
 	if c.kind == "STREAM" {
 		if src.Stream == nil {
 			return errs.New(errs.Usage, "create stream", "the connector %q cannot be read as a stream", src.Name)
@@ -80,7 +82,13 @@ func (s *Session) createSource(ctx context.Context, c claim, spec StreamSpec) er
 		if err != nil {
 			return err
 		}
+		if len(key) > 0 && flow.KeyOf(st) == nil {
+			return uncheckedKey(c.name, src)
+		}
 		return s.addStream(c, st, watermark, eventTime, lateness)
+	}
+	if len(key) > 0 {
+		return uncheckedKey(c.name, src)
 	}
 	if src.Relation == nil {
 		return errs.New(errs.Usage, "create table", "the connector %q never ends, so it cannot be a table", src.Name).WithHint("use CREATE STREAM")
@@ -90,6 +98,29 @@ func (s *Session) createSource(ctx context.Context, c claim, spec StreamSpec) er
 		return err
 	}
 	return s.install(c, &entry{name: c.name, source: &plan.Source{Name: c.name, Relation: rel, Fields: rel.Fields()}})
+}
+
+// keyNames is the PRIMARY KEY as it was declared, or as the option primary_key lists it.
+func keyNames(spec StreamSpec, options map[string]string) []string {
+	var key []string
+	for name := range strings.SplitSeq(take(options, "primary_key", ""), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			key = append(key, name)
+		}
+	}
+	if len(spec.PrimaryKey) > 0 {
+		return spec.PrimaryKey
+	}
+	return key
+}
+
+// uncheckedKey refuses the PRIMARY KEY of a source that gives rows as they come.
+func uncheckedKey(name string, src *connectors.Source) error {
+	e := errs.New(errs.Unsupported, "create", "%q takes no PRIMARY KEY: nobody holds the rows of the connector %q to it", name, src.Name)
+	if slices.Contains(src.Options.Names(), "upsert") {
+		return e.WithHint("with upsert = true a row replaces the row of its key")
+	}
+	return e
 }
 
 // take removes an option of the session's own from a connector's options.
@@ -143,7 +174,7 @@ func (s *Session) addStream(c claim, st flow.Stream, watermark, eventTime string
 		return errs.New(errs.Unsupported, "create stream", "%q is an updating stream and takes no allowed_lateness: what comes late would be dropped row by row, and a change without its other half is wrong", c.name).
 			WithHint("leave allowed_lateness out: an updating stream never loses rows to a watermark")
 	}
-	src := &plan.Source{Name: c.name, Stream: st, Fields: st.Fields()}
+	src := &plan.Source{Name: c.name, Stream: st, Fields: st.Fields(), Upsert: flow.KeyOf(st)}
 	for _, f := range src.Fields {
 		if flow.Reserved(f.Name) {
 			return errs.New(errs.Schema, "create stream", "a column may not be named %q", f.Name)
@@ -276,6 +307,22 @@ func (s *Session) streamColumns(spec *StreamSpec, r *sql.Relation) error {
 	}
 	for _, f := range fields {
 		spec.Columns = append(spec.Columns, ColumnSpec{f.Name, f.Type.String()})
+	}
+	for _, d := range r.Columns {
+		if d.PrimaryKey && len(spec.PrimaryKey) > 0 {
+			return errs.E(errs.Schema, "create", d.Position(), "two columns are each the PRIMARY KEY").WithHint("write PRIMARY KEY (a, b) for a key of both")
+		}
+		if d.PrimaryKey {
+			spec.PrimaryKey = append(spec.PrimaryKey, d.Name.Name)
+		}
+	}
+	for _, k := range r.Constraints {
+		if k.Kind != sql.PrimaryKey || len(spec.PrimaryKey) > 0 {
+			return errs.E(errs.Unsupported, "create", k.Position(), "over a connector one PRIMARY KEY may be declared, and nothing else that rows are held to")
+		}
+		for _, id := range k.Columns {
+			spec.PrimaryKey = append(spec.PrimaryKey, id.Name)
+		}
 	}
 	if r.Watermark != nil {
 		spec.Watermark = sql.Print(r.Watermark.Expr)

@@ -40,6 +40,7 @@ type OpenRequest struct {
 	Name     string        // of the stream or table, for messages; may be empty
 	Settings Settings      // parsed by the declaration's Options
 	Schema   []types.Field // declared columns; nil: infer
+	Key      []string      // declared PRIMARY KEY; may be empty
 	Clock    clock.Clock   // nil is the wall clock
 }
 

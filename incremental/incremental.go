@@ -316,6 +316,9 @@ func (b *builder) node(n plan.Node, path string) (*node, error) {
 	}
 	if s, ok := n.(*plan.Scan); ok {
 		out.source = b.sources[s.Source]
+		if s.Source.Upsert != nil {
+			out.schema = scanSchema(s)
+		}
 	}
 	for i, c := range n.Children() {
 		at := fmt.Sprintf("%s/%d", path, i)
@@ -352,6 +355,8 @@ func (b *builder) operator(n plan.Node) (Operator, error) {
 	switch n := n.(type) {
 	case *plan.Scan:
 		return newScan(n, b.sources[n.Source])
+	case *plan.Normalize:
+		return newNormalize(n, b.sources[n.Input.(*plan.Scan).Source])
 	case *plan.Values:
 		return &values{node: n}, nil
 	case *plan.Filter:

@@ -12,7 +12,7 @@ import (
 // TestStateTablesAreThoseOfTheRegistry ties the tables that operators declare to plan.Ops, which EXPLAIN and the docs print.
 func TestStateTablesAreThoseOfTheRegistry(t *testing.T) {
 	ddl := `CREATE STREAM t (k TEXT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 second');
-		CREATE TABLE a (k BIGINT, v BIGINT); CREATE TABLE b (k BIGINT, v BIGINT)`
+		CREATE STREAM latest (k TEXT, v BIGINT, PRIMARY KEY (k)); CREATE TABLE a (k BIGINT, v BIGINT); CREATE TABLE b (k BIGINT, v BIGINT)`
 	for _, op := range plan.Ops {
 		if !op.Incremental.Yes {
 			if op.Incremental.Why == "" {

@@ -24,6 +24,9 @@ func newScan(n *plan.Scan, src *source) (Operator, error) {
 	for _, pos := range n.At {
 		s.at = append(s.at, src.position(pos))
 	}
+	if n.Source.Upsert != nil {
+		s.at = append(s.at, len(src.columns)) // the split, for the normalize above
+	}
 	if cond := expr.Conjunction(n.Filters); cond != nil {
 		f, err := exec.NewFilter(cond, n.Cols)
 		if err != nil {

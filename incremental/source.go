@@ -149,6 +149,11 @@ func (s *source) push(env *fn.Env, p Push, out *Output) error {
 				return err
 			}
 		}
+		if s.src.Upsert != nil {
+			if d, err = s.inSplit(d, sp); err != nil {
+				return err
+			}
+		}
 		if d.Rows() > 0 {
 			s.out = append(s.out, d)
 		}
@@ -209,6 +214,24 @@ func (s *source) accept(b arrow.RecordBatch) (flow.Delta, error) {
 	}
 	return s.delta(cols, w), nil
 }
+
+// inSplit adds the split that the rows are of, by its place among the splits.
+func (s *source) inSplit(d flow.Delta, sp *splitState) (flow.Delta, error) {
+	n, w := d.Rows(), d.Weights()
+	if w == nil {
+		w = ones(n)
+	}
+	if slices.Contains(w, 0) {
+		return d, errs.New(errs.Usage, "step", "a row of weight 0 says nothing of its key in %s", s.src.Name)
+	}
+	at := slices.Repeat([]int64{int64(slices.Index(s.splits, sp))}, n)
+	cols := append(append(make([]arrow.Array, 0, len(s.columns)+2), d.Columns()...), int64Array(at), int64Array(w))
+	fields := append(slices.Clone(d.Batch.Schema().Fields()[:len(s.columns)]), flow.SplitField, flow.WeightField)
+	return flow.Delta{Batch: array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))}, nil
+}
+
+// inOrder compares two splits, given by their places.
+func (s *source) inOrder(a, b int64) int { return flow.CompareSplits(s.splits[a].ID, s.splits[b].ID) }
 
 // delta makes a delta of this source's columns.
 func (s *source) delta(cols []arrow.Array, w []int64) flow.Delta {

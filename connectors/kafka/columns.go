@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -13,6 +14,7 @@ import (
 	"github.com/riverbed/riverbed/connectors/decode"
 	dcsv "github.com/riverbed/riverbed/connectors/decode/csv"
 	djson "github.com/riverbed/riverbed/connectors/decode/json"
+	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -53,14 +55,18 @@ type rows struct {
 	fields []types.Field
 	schema *arrow.Schema
 	value  decode.Messages
-	meta   []metaColumn // by field; nil for columns of the value
+	meta   []metaColumn // by field; nil for columns of the value and the key
+	key    *keyColumns  // nil: not an upsert stream
 	n      int
 }
 
-func newRows(s connectors.Settings, fields []types.Field) (*rows, error) {
+func newRows(s connectors.Settings, fields []types.Field, key []int) (*rows, error) {
 	r := &rows{fields: fields, schema: types.ArrowSchema(fields), meta: make([]metaColumn, len(fields))}
 	var body []types.Field
 	for i, f := range fields {
+		if slices.Contains(key, i) {
+			continue
+		}
 		if _, ok := metaOf(f.Name); ok {
 			r.meta[i] = newMeta(f)
 		} else {
@@ -68,6 +74,12 @@ func newRows(s connectors.Settings, fields []types.Field) (*rows, error) {
 		}
 	}
 	var err error
+	if key != nil {
+		r.schema = flow.WithWeights(r.schema)
+		if r.key, err = newKeyColumns(s.String("key_format"), fields, key); err != nil {
+			return nil, err
+		}
+	}
 	switch s.String("format") {
 	case "raw":
 		if len(body) == 0 { // metadata alone: the values are not read
@@ -96,9 +108,17 @@ func (r *rows) add(rec *kgo.Record) error {
 			return fmt.Errorf("column %q: %w", r.fields[i].Name, err)
 		}
 	}
+	if r.key != nil {
+		if err := r.key.add(rec); err != nil {
+			return err
+		}
+	}
 	if rec.Value == nil {
 		r.value.AppendNulls()
 	} else if err := r.value.Append(rec.Value); err != nil {
+		if r.key != nil {
+			r.key.truncate(r.n)
+		}
 		return err
 	}
 	for _, m := range r.meta {
@@ -113,11 +133,15 @@ func (r *rows) add(rec *kgo.Record) error {
 // batch returns the rows gathered and starts again.
 func (r *rows) batch() arrow.RecordBatch {
 	cols := make([]arrow.Array, len(r.fields))
+	if r.key != nil {
+		cols = append(cols, r.key.finish(cols))
+	}
 	body := r.value.Finish()
 	for i, m := range r.meta {
-		if m != nil {
+		switch {
+		case m != nil:
 			cols[i] = m.finish()
-		} else {
+		case cols[i] == nil:
 			cols[i], body = body[0], body[1:]
 		}
 	}

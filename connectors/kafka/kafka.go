@@ -1,7 +1,7 @@
 // Package kafka reads topics as streams and writes rows to topics.
 //
 // Invariant: a position is the offset of the next record to read, and what is at an offset never changes. Nothing that
-// was read is left out in silence: a record gives a row, a row of __bad, or (tombstones, when asked) a count.
+// was read is left out in silence: a record gives a row, a deletion (upsert), a row of __bad, or (tombstones) a count.
 package kafka
 
 import (
@@ -43,7 +43,9 @@ var Source = connectors.Source{
 		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json", "csv", "raw"}, Default: "json", Doc: "How the value of a record becomes a row."},
 		connectors.Option{Name: "start", Type: connectors.String, Default: "earliest", Doc: "Where to begin: earliest, latest, a point in time, or offsets by partition (0:120,1:80; partitions that are not named begin at the earliest).", Example: "2026-01-01T00:00:00Z"},
 		connectors.Option{Name: "isolation", Type: connectors.Enum, Values: []string{"read_committed", "read_uncommitted"}, Default: "read_committed", Doc: "Whether records of open and aborted transactions are read."},
-		connectors.Option{Name: "tombstones", Type: connectors.Enum, Values: []string{"skip", "keep"}, Default: "skip", Doc: "Records without a value: leave them out, or read a row of NULLs."},
+		connectors.Option{Name: "tombstones", Type: connectors.Enum, Values: []string{"skip", "keep"}, Default: "skip", Doc: "Records without a value, unless they delete (upsert): leave them out, or read a row of NULLs."},
+		connectors.UpsertOption("a record is the new row of its key, from which the columns of the PRIMARY KEY are filled, and one without a value (tombstone) deletes the row. A record without a key goes to __bad."),
+		connectors.Option{Name: "key_format", Type: connectors.Enum, Values: []string{"text", "json"}, Doc: "With upsert: how the key of a record gives the columns of the PRIMARY KEY. text: it is the value of the one column; json: an object with a member for each. Left out, text for one column and json for several."},
 		connectors.Option{Name: "metadata", Type: connectors.Bool, Default: "false", Doc: "Add the columns _topic, _partition, _offset, _timestamp, _key and _headers. A declared schema may name any of them without this."},
 		connectors.Option{Name: "schema_timeout", Type: connectors.Duration, Default: "10s", Doc: "How long to wait for a first record when the columns are to be inferred from an empty topic."},
 		connectors.Option{Name: "delim", Type: connectors.String, Default: ",", Doc: "Character between the values of the format csv."},

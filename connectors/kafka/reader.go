@@ -26,6 +26,7 @@ type stream struct {
 	name     string
 	clock    clock.Clock
 	fields   []types.Field
+	key      []int // of an upsert stream
 	start    start
 	ends     map[int32]span // bounded: what to read of each partition
 	clients  *consumers
@@ -55,6 +56,9 @@ func openStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, e
 			return nil, err
 		}
 	}
+	if err := s.setKey(req); err != nil {
+		return nil, err
+	}
 	if req.Settings.Bool("metadata") {
 		for _, m := range metaFields {
 			if !has(s.fields, m.Name) {
@@ -65,7 +69,7 @@ func openStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, e
 	if err := checkMeta(s.fields); err != nil {
 		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
 	}
-	if _, err := newRows(req.Settings, s.fields); err != nil {
+	if _, err := newRows(req.Settings, s.fields, s.key); err != nil {
 		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
 	}
 	return s, nil
@@ -82,7 +86,8 @@ func has(fields []types.Field, name string) bool {
 
 func (s *stream) Fields() []types.Field { return s.fields }
 func (s *stream) Bounded() bool         { return s.ends != nil }
-func (s *stream) Updating() bool        { return false }
+func (s *stream) Updating() bool        { return s.key != nil }
+func (s *stream) Key() []int            { return s.key }
 func (s *stream) Replayable() bool      { return true }
 
 // Splits lists the partitions that are there now.
@@ -155,7 +160,7 @@ func (s *stream) UntilLatest(ctx context.Context) (flow.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, start: s.start, first: s.first, clients: &consumers{settings: s.settings}, ends: ends}, nil
+	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, key: s.key, start: s.start, first: s.first, clients: &consumers{settings: s.settings}, ends: ends}, nil
 }
 
 // Open reads a partition from an offset, or from where the option start says.
@@ -165,7 +170,7 @@ func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 		return nil, errs.New(errs.State, "open", "%q is no partition of the topic %q", split.ID, s.settings.String("topic"))
 	}
 	r := &reader{s: s, partition: int32(n), split: split.ID, next: -1, end: -1}
-	if r.rows, err = newRows(s.settings, s.fields); err != nil {
+	if r.rows, err = newRows(s.settings, s.fields, s.key); err != nil {
 		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
 	}
 	at := s.start.offset(r.partition, s.known(r.partition))
@@ -280,7 +285,7 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 		switch {
 		case rec.Attrs.IsControl():
 			continue
-		case rec.Value == nil && !keep:
+		case rec.Value == nil && !keep && r.rows.key == nil:
 			r.tombstones.Add(1)
 			continue
 		}

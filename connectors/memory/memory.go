@@ -32,19 +32,31 @@ var Source = connectors.Source{
 	Options: connectors.Options{
 		{Name: "queue_rows", Type: connectors.Int, Default: "1000000", Doc: "Rows that may wait in a split before a push blocks."},
 		{Name: "updating", Type: connectors.Bool, Default: "false", Doc: "Rows carry weights, so that rows can be taken back."},
+		connectors.UpsertOption("a row takes the place of the row of its key, and one with the weight -1, of which only the key counts, deletes it."),
 	},
 	Stream: func(_ context.Context, req connectors.OpenRequest) (flow.Stream, error) {
 		if req.Schema == nil {
 			return nil, errs.New(errs.Schema, "open", "a memory stream needs its columns declared").WithHint("give schema=")
 		}
-		return New(req.Schema, Options{QueueRows: int(req.Settings.Int("queue_rows")), Updating: req.Settings.Bool("updating")}), nil
+		key, err := connectors.KeyColumns(req, req.Schema)
+		if err != nil {
+			return nil, err
+		}
+		updating := req.Settings.Bool("updating")
+		if updating && key != nil {
+			return nil, errs.New(errs.Usage, "open", "a memory stream is updating or upsert, not both").
+				WithHint("with upsert = true a row is named by its key, with updating = true it is taken back whole")
+		}
+		return New(req.Schema, Options{Name: req.Name, QueueRows: int(req.Settings.Int("queue_rows")), Updating: updating, Key: key}), nil
 	},
 }
 
 // Options of a stream.
 type Options struct {
-	QueueRows int  // 0 is a million
-	Updating  bool // batches carry weights
+	Name      string // for messages
+	QueueRows int    // 0 is a million
+	Updating  bool   // batches carry weights
+	Key       []int  // of a stream without old images (flow.Upserts), which is updating
 }
 
 // Stream is a push stream. All methods may be called from any goroutine.
@@ -88,7 +100,7 @@ func New(fields []types.Field, opt Options) *Stream {
 	}
 	s := &Stream{fields: fields, opt: opt, splits: map[string]*split{}, news: make(chan struct{})}
 	s.schema = types.ArrowSchema(fields)
-	if opt.Updating {
+	if s.opt.Updating = opt.Updating || opt.Key != nil; s.opt.Updating {
 		s.schema = flow.WithWeights(s.schema)
 	}
 	s.splits[DefaultSplit] = &split{mark: flow.NoWatermark}
@@ -98,6 +110,9 @@ func New(fields []types.Field, opt Options) *Stream {
 func (s *Stream) Fields() []types.Field { return s.fields }
 func (s *Stream) Bounded() bool         { return false }
 func (s *Stream) Updating() bool        { return s.opt.Updating }
+
+// Key is the key of a stream without old images, nil of others.
+func (s *Stream) Key() []int { return s.opt.Key }
 
 // Replayable is false: what was read is gone.
 func (s *Stream) Replayable() bool { return false }
@@ -164,6 +179,11 @@ func (s *Stream) shape(rows arrow.RecordBatch, weights []int64) (arrow.RecordBat
 		}
 	}
 	cols := rows.Columns()
+	if s.opt.Key != nil {
+		if err := connectors.CheckUpserts(s.opt.Name, s.fields, s.opt.Key, cols, weights); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case weights != nil && !s.opt.Updating:
 		return nil, errs.New(errs.Usage, "push", "the stream takes no weights").WithHint("make it with updating = true")

@@ -147,7 +147,14 @@ func (b *Binder) scan(src *plan.Source, alias sql.Alias, name []string, pos errs
 	}
 	tables := one(alias, name, s.Cols)
 	s.Alias = tables.tables[0].alias
-	return s, tables
+	if src.Upsert == nil {
+		return s, tables
+	}
+	n := &plan.Normalize{Input: s}
+	for _, at := range src.Upsert {
+		n.Key = append(n.Key, s.Cols[at].ID)
+	}
+	return n, tables
 }
 
 // tableFunction binds a function in FROM. Its arguments are constants.

@@ -123,6 +123,8 @@ func build(n plan.Node, env *Env, workers int) (Operator, error) {
 	switch n := n.(type) {
 	case *plan.Scan:
 		return newScan(n, env, workers)
+	case *plan.Normalize:
+		return newNormalize(n, env)
 	case *plan.Values:
 		return newValues(n, env)
 	case *plan.Filter:

@@ -18,6 +18,7 @@ import (
 // that decodes its columns apart applies the filter itself (flow.Narrowing), and those that joins above have found out.
 type scan struct {
 	node    *plan.Scan
+	at      []int // columns to read, as positions in the relation
 	schema  *arrow.Schema
 	layout  map[expr.ColID]int
 	filter  *Filter
@@ -34,7 +35,11 @@ func newScan(n *plan.Scan, env *Env, workers int) (Operator, error) {
 		return nil, errs.E(errs.Usage, "run", n.Pos, "%q is a live stream and never ends; it cannot be read at once", n.Source.Name).
 			WithHint("use subscribe(), or to_arrow(until='latest') to read up to its present end")
 	}
-	s := &scan{node: n, schema: schemaOf(n.Cols), layout: layoutOf(n.Cols), env: env, workers: workers}
+	s := &scan{node: n, schema: schemaOf(n.Cols), layout: layoutOf(n.Cols), env: env, workers: workers, at: n.At}
+	if fields := len(n.Source.Fields); n.Source.Upsert != nil { // for the normalize above
+		s.at = append(append([]int{}, n.At...), fields, fields+1)
+		s.schema = arrow.NewSchema(append(append([]arrow.Field{}, s.schema.Fields()...), flow.SplitField, flow.WeightField), nil)
+	}
 	if cond := expr.Conjunction(n.Filters); cond != nil {
 		f, err := NewFilter(cond, n.Cols)
 		if err != nil {
@@ -48,7 +53,7 @@ func newScan(n *plan.Scan, env *Env, workers int) (Operator, error) {
 func (s *scan) Schema() *arrow.Schema { return s.schema }
 
 func (s *scan) start(ctx context.Context) (err error) {
-	req := flow.ScanRequest{Columns: s.node.At, Filters: plan.Predicates(s.node), Workers: s.workers}
+	req := flow.ScanRequest{Columns: s.at, Filters: plan.Predicates(s.node), Workers: s.workers}
 	if s.filter == nil {
 		req.Limit = s.node.Limit
 	}

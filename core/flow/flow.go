@@ -17,6 +17,7 @@ import (
 // Reserved names of columns and relations.
 const (
 	WeightColumn = "__weight" // int64, last column of an updating delta
+	SplitColumn  = "__split"  // int64, below a normalize operator: which split a row is of
 	LateRelation = "__late"   // rows behind the watermark
 	BadRelation  = "__bad"    // what could not be decoded or cast
 )
@@ -47,6 +48,9 @@ type Epoch int64
 
 // WeightField is the field of the weight column.
 var WeightField = arrow.Field{Name: WeightColumn, Type: arrow.PrimitiveTypes.Int64}
+
+// SplitField is the field of the split column.
+var SplitField = arrow.Field{Name: SplitColumn, Type: arrow.PrimitiveTypes.Int64}
 
 // Delta is a batch of changes. Without a weight column every row is an insert (+1).
 // An empty Batch carries a watermark alone.

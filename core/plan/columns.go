@@ -73,7 +73,11 @@ func Reads(n Node) ColSet {
 			s[id] = true
 		}
 	}
-	switch n.(type) {
+	switch n := n.(type) {
+	case *Normalize:
+		for _, id := range n.Key {
+			s[id] = true
+		}
 	case *Distinct, *SetOp:
 		for _, c := range n.Children() {
 			maps.Copy(s, SetOf(c.Columns()))
@@ -204,6 +208,10 @@ func mapNode(n Node, to func(expr.ColID) expr.ColID) Node {
 	case *Scan:
 		k := *m
 		k.Cols = cols(m.Cols)
+		return &k
+	case *Normalize:
+		k := *m
+		k.Key = mapIDs(m.Key, to)
 		return &k
 	case *Values:
 		k := *m

@@ -37,11 +37,14 @@ func (c Column) Ref() *expr.Col { return &expr.Col{ID: c.ID, Name: c.Name, T: c.
 
 // Source is a named relation as the catalog knows it. Exactly one of Relation and Stream is set.
 type Source struct {
-	Name      string
-	Relation  flow.Relation
-	Stream    flow.Stream
-	Fields    []types.Field
-	Keys      [][]int        // unique keys, as positions in Fields
+	Name     string
+	Relation flow.Relation
+	Stream   flow.Stream
+	Fields   []types.Field
+	Keys     [][]int // unique keys, as positions in Fields
+	// Upsert is the key of a source without old images (flow.Upserts): what is read is not rows but what becomes of a key. A
+	// Normalize stands over every scan of it.
+	Upsert    []int
 	Watermark *WatermarkSpec // streams only
 	// Table marks an in-memory table, whose DML makes deltas; View names a materialized view.
 	Table bool
@@ -69,6 +72,13 @@ type Scan struct {
 	Filters []expr.Expr
 	Limit   int64 // rows needed, in scan order; 0 is all
 	Pos     errs.Pos
+}
+
+// Normalize makes rows of a source without old images: of each key the last row of a split, and of splits that have the same
+// key that of the last one (flow.CompareSplits). Its input is a Scan.
+type Normalize struct {
+	Input Node
+	Key   []expr.ColID
 }
 
 // Values is rows of constants; no row and no column is allowed ("SELECT 1" reads one row of no columns).

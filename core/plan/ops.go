@@ -56,6 +56,11 @@ const later = "it comes with the whole SQL surface"
 // Ops lists every operator once.
 var Ops = []*Op{
 	{Name: "scan", Summary: "Read a source.", Batch: yes, Incremental: yes, SQL: "SELECT * FROM t"},
+	{Name: "normalize", Summary: "Make rows of a stream without old images: the last row of each key.", Batch: yes, Incremental: yes,
+		State: []StateTable{
+			{"normalize_rows", "key → row, its split, how many splits have a row below it"},
+			{"normalize_covered", "key, split → row, of keys that a later split has too"},
+		}, SQL: "SELECT * FROM latest"},
 	{Name: "values", Summary: "Give rows of constants.", Batch: yes, Incremental: yes, SQL: "VALUES (1, 'a')"},
 	{Name: "filter", Summary: "Keep rows whose condition is true.", Batch: yes, Incremental: yes, SQL: "SELECT * FROM t WHERE v > 1"},
 	{Name: "project", Summary: "Compute columns.", Batch: yes, Incremental: yes, SQL: "SELECT v + 1 FROM t"},
@@ -137,6 +142,8 @@ func opName(n Node) string {
 	switch n := n.(type) {
 	case *Scan:
 		return "scan"
+	case *Normalize:
+		return "normalize"
 	case *Values:
 		return "values"
 	case *Filter:

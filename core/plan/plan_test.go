@@ -287,7 +287,7 @@ func TestRegistry(t *testing.T) {
 	a := x.table("a", "k")
 	for _, n := range []Node{a, &Values{}, &Filter{Input: a}, &Project{Input: a}, &Aggregate{Input: a}, &Aggregate{Input: a, Sets: [][]int{{}}},
 		&Sort{Input: a}, &Limit{Input: a}, &TopN{Input: a}, &GroupTopN{Input: a}, &Distinct{Input: a}, &SetOp{Kind: Union, All: true, Left: a, Right: a},
-		&SetOp{Kind: Except, Left: a, Right: a}, &Window{Input: a}, &Apply{Left: a, Right: a}} {
+		&SetOp{Kind: Except, Left: a, Right: a}, &Window{Input: a}, &Normalize{Input: a}, &Apply{Left: a, Right: a}} {
 		if OpOf(n) == nil {
 			t.Errorf("%T has no entry", n)
 		}

@@ -58,6 +58,8 @@ func Describe(n Node) string {
 			s += fmt.Sprintf(" limit %d", n.Limit)
 		}
 		return s
+	case *Normalize:
+		return "Normalize" + idList(" by", n.Key)
 	case *Values:
 		if len(n.Cols) == 0 {
 			return fmt.Sprintf("Values rows=%d", len(n.Rows))

@@ -103,6 +103,13 @@ func (f *Facts) derive(n Node, p *Props) {
 	switch n := n.(type) {
 	case *Scan:
 		f.scan(n, p)
+	case *Normalize:
+		f.inherit(p, f.Of(n.Input))
+		key := ColSet{}
+		for _, id := range n.Key {
+			key[id], p.NotNull[id] = true, true
+		}
+		p.addKey(key)
 	case *Values:
 		f.values(n, p)
 	case *Filter:

@@ -19,6 +19,8 @@ func Updating(n Node, emit EmitPolicy) bool {
 		return n.Source.Table
 	case *Values:
 		return false
+	case *Normalize:
+		return Live(n)
 	case *Aggregate:
 		return Live(n) && !closes()
 	case *GroupTopN:

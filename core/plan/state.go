@@ -20,6 +20,11 @@ func StateOf(n Node, emit EmitPolicy) []StateUse {
 		return nil // computed once
 	}
 	switch n := n.(type) {
+	case *Normalize:
+		return []StateUse{
+			{"normalize_rows", false, "the last row of each key, until the key is deleted"},
+			{"normalize_covered", false, "empty, unless a key comes from several splits"},
+		}
 	case *Aggregate:
 		return aggregateState(n, emit)
 	case *Join:

@@ -3,6 +3,7 @@ package plan
 import "github.com/riverbed/riverbed/core/expr"
 
 func (*Scan) IsPlanNode()       {}
+func (*Normalize) IsPlanNode()  {}
 func (*Values) IsPlanNode()     {}
 func (*Filter) IsPlanNode()     {}
 func (*Project) IsPlanNode()    {}
@@ -19,6 +20,7 @@ func (*SetOp) IsPlanNode()      {}
 func (*Window) IsPlanNode()     {}
 
 func (n *Scan) Children() []Node       { return nil }
+func (n *Normalize) Children() []Node  { return []Node{n.Input} }
 func (n *Values) Children() []Node     { return nil }
 func (n *Filter) Children() []Node     { return []Node{n.Input} }
 func (n *Project) Children() []Node    { return []Node{n.Input} }
@@ -35,6 +37,7 @@ func (n *SetOp) Children() []Node      { return []Node{n.Left, n.Right} }
 func (n *Window) Children() []Node     { return []Node{n.Input} }
 
 func (n *Scan) With([]Node) Node         { return n }
+func (n *Normalize) With(c []Node) Node  { m := *n; m.Input = c[0]; return &m }
 func (n *Values) With([]Node) Node       { return n }
 func (n *Filter) With(c []Node) Node     { m := *n; m.Input = c[0]; return &m }
 func (n *Project) With(c []Node) Node    { m := *n; m.Input = c[0]; return &m }
@@ -50,10 +53,11 @@ func (n *Distinct) With(c []Node) Node   { m := *n; m.Input = c[0]; return &m }
 func (n *SetOp) With(c []Node) Node      { m := *n; m.Left, m.Right = c[0], c[1]; return &m }
 func (n *Window) With(c []Node) Node     { m := *n; m.Input = c[0]; return &m }
 
-func (n *Scan) Columns() []Column    { return n.Cols }
-func (n *Values) Columns() []Column  { return n.Cols }
-func (n *Filter) Columns() []Column  { return n.Input.Columns() }
-func (n *Project) Columns() []Column { return itemColumns(nil, n.Items) }
+func (n *Scan) Columns() []Column      { return n.Cols }
+func (n *Normalize) Columns() []Column { return n.Input.Columns() }
+func (n *Values) Columns() []Column    { return n.Cols }
+func (n *Filter) Columns() []Column    { return n.Input.Columns() }
+func (n *Project) Columns() []Column   { return itemColumns(nil, n.Items) }
 func (n *Aggregate) Columns() []Column {
 	out := itemColumns(nil, n.Keys)
 	for _, a := range n.Aggs {
@@ -230,7 +234,7 @@ func (x *exprs) visit(n Node) Node {
 		}
 		return &m
 	}
-	return n // Limit, Distinct, SetOp
+	return n // Limit, Distinct, SetOp, Normalize
 }
 
 func gather(n Node) []expr.Expr {
@@ -248,6 +252,7 @@ func replace(n Node, es []expr.Expr) Node {
 }
 
 func (n *Scan) Exprs() []expr.Expr       { return gather(n) }
+func (n *Normalize) Exprs() []expr.Expr  { return nil }
 func (n *Values) Exprs() []expr.Expr     { return gather(n) }
 func (n *Filter) Exprs() []expr.Expr     { return gather(n) }
 func (n *Project) Exprs() []expr.Expr    { return gather(n) }
@@ -264,6 +269,7 @@ func (n *SetOp) Exprs() []expr.Expr      { return nil }
 func (n *Window) Exprs() []expr.Expr     { return gather(n) }
 
 func (n *Scan) WithExprs(es []expr.Expr) Node       { return replace(n, es) }
+func (n *Normalize) WithExprs([]expr.Expr) Node     { return n }
 func (n *Values) WithExprs(es []expr.Expr) Node     { return replace(n, es) }
 func (n *Filter) WithExprs(es []expr.Expr) Node     { return replace(n, es) }
 func (n *Project) WithExprs(es []expr.Expr) Node    { return replace(n, es) }

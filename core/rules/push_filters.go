@@ -16,6 +16,7 @@ import (
 //	through Limit and TopN        they would take other rows
 //	through GroupTopN and Window  except conditions on partition keys, which keep or drop whole partitions
 //	through Aggregate             except conditions on keys; and nothing below an aggregate without keys, which has a row anyway
+//	through Normalize             except conditions on the key alone, which hold for all that becomes of a key or for none of it
 //	past the Start and End of a TimeWindow
 //	to the padded side of an outer join: the padded row would survive the condition
 //	what may fail, or is volatile, below a join: it would meet rows that the join drops
@@ -68,6 +69,10 @@ func (c *rewriter) push(n plan.Node, preds []expr.Expr) plan.Node {
 		}
 		down, up := split(preds, within(part))
 		return where(rebuild(n, c.push(n.Input, down)), up)
+	case *plan.Normalize:
+		key := bitwise(n.Key, n.Columns())
+		down, up := split(preds, func(e expr.Expr) bool { return within(key)(e) && !stuck(e) })
+		return where(rebuild(n, c.push(n.Input, down)), up)
 	case *plan.SetOp:
 		return c.pushSetOp(n, preds)
 	case *plan.Scan:
@@ -112,6 +117,19 @@ func within(set plan.ColSet) func(expr.Expr) bool {
 		cols := plan.ExprColumns(e)
 		return len(cols) > 0 && plan.Subset(cols, set) && !volatile(e)
 	}
+}
+
+// bitwise picks those columns of a key whose values are equal only when they are the same: 0.0 and -0.0 are one key, and a
+// condition may tell them apart.
+func bitwise(key []expr.ColID, cols []plan.Column) plan.ColSet {
+	s := plan.ColSet{}
+	for _, c := range cols {
+		same := c.Type.IsInteger() || c.Type.IsTimestamp() || slices.Contains([]types.Kind{types.Varchar, types.Blob, types.Boolean, types.Date, types.UUID}, c.Type.Kind)
+		if same && slices.Contains(key, c.ID) {
+			s[c.ID] = true
+		}
+	}
+	return s
 }
 
 func plainColumns(es []expr.Expr) plan.ColSet {

@@ -3,6 +3,7 @@ package optest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,8 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// catalog holds the relations of a test. CREATE TABLE makes an updating table, CREATE STREAM an append-only stream; WITH
+// catalog holds the relations of a test. CREATE TABLE makes an updating table, CREATE STREAM an append-only stream, one with
+// PRIMARY KEY a stream without old images; WITH
 // (kind = 'updating' | 'bounded') makes an updating stream or a relation that ends, lateness_ms sets the allowed lateness.
 type catalog struct {
 	sources map[string]*plan.Source
@@ -72,6 +74,14 @@ func fill(src *plan.Source, rel *sql.Relation) error {
 		case o.Key == "lateness_ms":
 			if _, err := fmt.Sscan(text, &lateness); err != nil {
 				return err
+			}
+		}
+	}
+	for _, k := range rel.Constraints {
+		for i, f := range src.Fields {
+			if src.Stream != nil && slices.ContainsFunc(k.Columns, func(c sql.Ident) bool { return c.Name == f.Name }) {
+				src.Upsert = append(src.Upsert, i)
+				src.Stream = &stream{updating: true}
 			}
 		}
 	}

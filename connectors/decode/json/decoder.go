@@ -23,6 +23,7 @@ type Decoder struct {
 	next    int // the field that probably comes next: messages of a stream repeat their order
 	p       parser
 	member  func(key []byte) error
+	notNull bool
 
 	// UnknownFields counts fields of messages that are not columns; MissingFields counts columns that a message lacked.
 	UnknownFields, MissingFields int64
@@ -34,11 +35,13 @@ type Options struct {
 	Skip func(column int) bool
 	// Lax takes numbers and booleans as text where a VARCHAR is asked for, and quoted numbers as numbers.
 	Lax bool
+	// NotNull refuses a message in which a column is NULL or missing.
+	NotNull bool
 }
 
 // New makes a decoder of the fields.
 func New(fields []types.Field, opt Options) (*Decoder, error) {
-	d := &Decoder{fields: fields, schema: types.ArrowSchema(fields), index: map[string]int{}, columns: make([]column, len(fields))}
+	d := &Decoder{fields: fields, schema: types.ArrowSchema(fields), index: map[string]int{}, columns: make([]column, len(fields)), notNull: opt.NotNull}
 	for i, f := range fields {
 		d.index[f.Name] = i
 		if opt.Skip != nil && opt.Skip(i) {
@@ -67,7 +70,11 @@ type FieldError struct {
 func (e *FieldError) Error() string { return fmt.Sprintf("field %q: %v", e.Field, e.Err) }
 func (e *FieldError) Unwrap() error { return e.Err }
 
-var errNotObject = errors.New("the message is not a JSON object")
+var (
+	errNotObject = errors.New("the message is not a JSON object")
+	errNull      = errors.New("it is NULL")
+	errMissing   = errors.New("it is missing")
+)
 
 // Append decodes one JSON object into the next row.
 func (d *Decoder) Append(msg []byte) error {
@@ -93,8 +100,12 @@ func (d *Decoder) Append(msg []byte) error {
 		d.undo()
 		return err
 	}
-	for _, c := range d.columns {
+	for i, c := range d.columns {
 		if c.Len() == d.rows {
+			if d.notNull {
+				d.undo()
+				return &FieldError{d.fields[i].Name, errMissing}
+			}
 			c.AppendNull()
 			if _, unread := c.(*skipped); !unread {
 				d.MissingFields++
@@ -117,6 +128,9 @@ func (d *Decoder) field(key []byte) error {
 	}
 	d.next = i + 1
 	c := d.columns[i]
+	if d.notNull && d.p.peek() == 'n' {
+		return &FieldError{d.fields[i].Name, errNull}
+	}
 	if c.Len() > d.rows {
 		c.Truncate(d.rows) // the last of duplicate keys wins
 	}
@@ -124,6 +138,14 @@ func (d *Decoder) field(key []byte) error {
 		return &FieldError{d.fields[i].Name, err}
 	}
 	return nil
+}
+
+// Truncate drops the rows from n on.
+func (d *Decoder) Truncate(n int) {
+	for _, c := range d.columns {
+		c.Truncate(n)
+	}
+	d.rows = n
 }
 
 // undo drops what a failed message has left.

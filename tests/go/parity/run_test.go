@@ -16,7 +16,7 @@ import (
 // session replays a file up to an item in a batch session: relations as tables with the rows that were taken (without the late).
 // memory is its memory_limit, "" the default.
 func session(f *sqltest.File, above int, memory string) (*riverbed.Session, error) {
-	rows, err := sqltest.TakenRows(f.Relations, sqltest.FileCut(f.Events(above)))
+	rows, err := sqltest.TakenLogs(f.Relations, sqltest.FileCut(f.Events(above)))
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func session(f *sqltest.File, above int, memory string) (*riverbed.Session, erro
 		return nil, err
 	}
 	for i, r := range f.Relations {
-		g := sqltest.NewGrowing(r.Fields)
+		g := sqltest.NewGrowingOf(r)
 		g.Set(rows[i])
 		if err := s.Register(r.Name, g); err != nil {
 			return nil, err

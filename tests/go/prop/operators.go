@@ -27,6 +27,9 @@ const (
 	tableU  = "table u (k TEXT, v BIGINT, x DOUBLE, b BOOLEAN, ts TIMESTAMP)"
 	markedT = "stream t (k TEXT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2 seconds')"
 	markedU = "stream u (k TEXT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 second')"
+	latestT = "stream t (k TEXT, v BIGINT, x DOUBLE, b BOOLEAN, ts TIMESTAMP, PRIMARY KEY (k))"
+	latestU = "stream u (k TEXT, v BIGINT, x DOUBLE, b BOOLEAN, ts TIMESTAMP, PRIMARY KEY (v, x))"
+	latestM = "stream t (k TEXT, v BIGINT, ts TIMESTAMP, PRIMARY KEY (k), WATERMARK FOR ts AS ts - INTERVAL '2 seconds')"
 	streamN = "stream t (k TEXT, i INTEGER, s SMALLINT, n DECIMAL(8,2), d DATE)"
 )
 
@@ -81,6 +84,16 @@ var operators = []operator{
 		"SELECT * FROM t UNION ALL SELECT * FROM u", "SELECT k, v FROM t UNION ALL SELECT k, v + 1 FROM u WHERE v < 100", "SELECT v FROM t UNION ALL SELECT x FROM u",
 		"SELECT k FROM t UNION ALL SELECT k FROM t", "SELECT k, count(*) FROM (SELECT k FROM t UNION ALL SELECT k FROM u) GROUP BY k",
 	}},
+	{name: "normalize", relations: []string{latestT}, queries: []string{
+		"SELECT * FROM t", "SELECT k FROM t", "SELECT v, x FROM t WHERE b", "SELECT k, v FROM t WHERE k <> 'a' AND v > 0", "SELECT count(*), sum(v) FROM t", "SELECT v, count(*), max(k) FROM t GROUP BY v",
+		"SELECT DISTINCT v FROM t", "SELECT k, v FROM t ORDER BY v, k LIMIT 2", "SELECT a.k, b.v FROM t a JOIN t b ON a.v = b.v",
+	}},
+	{name: "normalize-keys", relations: []string{latestU}, queries: []string{"SELECT * FROM u", "SELECT x, v FROM u WHERE x <= 1", "SELECT x, count(*) FROM u WHERE v > 0 GROUP BY x", "SELECT k, x FROM u WHERE 1 / x > 0"}},
+	{name: "normalize-join", relations: []string{streamT, latestU}, queries: crossed("SELECT t.k, t.v, u.k, u.x FROM t {1} JOIN u ON {0}", equi, []string{"INNER", "LEFT", "FULL"})},
+	{name: "normalize-tumble", relations: []string{latestM}, queries: []string{
+		"SELECT k, TUMBLE_START(ts, INTERVAL '5 seconds') AS s, count(*), sum(v) FROM t GROUP BY k, TUMBLE(ts, INTERVAL '5 seconds') EMIT IMMEDIATE",
+		"SELECT TUMBLE_END(ts, INTERVAL '5 seconds') AS e, count(*), min(v) FROM t GROUP BY TUMBLE(ts, INTERVAL '5 seconds')",
+	}, noDuck: "rows without event time; judged by tumble"},
 	{name: "count", relations: one, queries: grouped("count(*), count(v), count(x)")},
 	{name: "sum-integer", relations: one, queries: grouped("sum(v), avg(v)")},
 	{name: "sum-double", relations: one, queries: grouped("sum(x), avg(x)")},

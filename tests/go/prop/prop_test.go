@@ -162,7 +162,7 @@ func draw(op operator, seed uint64, n int) testCase {
 		if err != nil {
 			panic(err)
 		}
-		rel.Updating = !op.appendOnly && !rel.Table && r.IntN(3) > 0
+		rel.Updating = rel.Key != nil || !op.appendOnly && !rel.Table && r.IntN(3) > 0
 		c.updating += fmt.Sprint(rel.Updating, " ")
 		c.rels = append(c.rels, rel)
 	}

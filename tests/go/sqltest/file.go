@@ -3,6 +3,7 @@ package sqltest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,8 +26,9 @@ type File struct {
 // Relation is a declared stream or table whose rows the file gives.
 type Relation struct {
 	Name      string
-	Table     bool // in-memory table, otherwise a stream
-	Updating  bool // a stream that carries weights; found out by the rows
+	Table     bool  // in-memory table, otherwise a stream
+	Updating  bool  // a stream that carries weights; found out by the rows
+	Key       []int // the PRIMARY KEY of a stream whose rows replace each other: positions; nil of others
 	Fields    []types.Field
 	Watermark string // SQL, may be empty
 	EventTime int    // position, when there is a watermark
@@ -187,7 +189,7 @@ func (p *parser) declare(line string) error {
 	return nil
 }
 
-// Declare reads `stream t (…)`, `table t (…)`.
+// Declare reads `stream t (…)`, `table t (…)`. A stream with a PRIMARY KEY is an upsert stream.
 func Declare(text string) (*Relation, error) {
 	word, rest, _ := strings.Cut(text, " ")
 	parsed := "CREATE STREAM " + rest + " WITH (connector = 'test')"
@@ -206,6 +208,18 @@ func Declare(text string) (*Relation, error) {
 			return nil, err
 		}
 		r.Fields = append(r.Fields, types.Field{Name: c.Name.Name, Type: t})
+	}
+	for _, k := range cs.Constraints {
+		if k.Kind != sql.PrimaryKey || r.Table {
+			return nil, fmt.Errorf("PRIMARY KEY is of streams, and nothing else is declared here")
+		}
+		for _, id := range k.Columns {
+			at := slices.IndexFunc(r.Fields, func(f types.Field) bool { return strings.EqualFold(f.Name, id.Name) })
+			if at < 0 {
+				return nil, fmt.Errorf("no column %q", id.Name)
+			}
+			r.Key, r.Updating = append(r.Key, at), true
+		}
 	}
 	if w := cs.Watermark; w != nil {
 		r.Watermark = sql.Print(w.Expr)
@@ -264,7 +278,7 @@ func (p *parser) tick(no int, word, rest string) error {
 	return nil
 }
 
-// row reads `+ a 1`, `-2 a 1`, to the relation named last.
+// row reads `+ a 1`, `-2 a 1`, to the relation named last. Of an upsert stream `- a` deletes the key.
 func (p *parser) row(no int, line string) error {
 	if len(p.f.Relations) == 0 {
 		return fmt.Errorf("declare a stream or table first")
@@ -283,12 +297,42 @@ func (p *parser) row(no int, line string) error {
 		w = -w
 		rel.Updating = true
 	}
-	vals, err := parseRow(rest, rel.Fields)
+	vals, err := rel.parse(rest, w)
 	if err != nil {
 		return err
 	}
 	p.add(Item{Line: no, Event: &Event{Kind: Row, Rel: p.rel, Split: p.split, Values: vals, Weight: w}})
 	return nil
+}
+
+func (r *Relation) parse(text string, w int64) ([]types.Value, error) {
+	switch {
+	case r.Key == nil:
+		return parseRow(text, r.Fields)
+	case w != 1 && w != -1:
+		return nil, fmt.Errorf("%s has a PRIMARY KEY: + is the row of a key, - deletes one", r.Name)
+	case w == 1:
+		return parseRow(text, r.Fields)
+	}
+	key, err := parseRow(text, r.keyFields())
+	if err != nil {
+		return nil, err
+	}
+	vals := make([]types.Value, len(r.Fields))
+	for i, at := range r.Key {
+		vals[at] = key[i]
+	}
+	return vals, nil
+}
+
+func (r *Relation) keyFields() []types.Field { return at(r.Fields, r.Key) }
+
+func at[T any](list []T, positions []int) []T {
+	out := make([]T, len(positions))
+	for i, p := range positions {
+		out[i] = list[p]
+	}
+	return out
 }
 
 func parseRow(text string, fields []types.Field) ([]types.Value, error) {

@@ -14,7 +14,8 @@ type model struct{ rels []*modelRel }
 
 type modelRel struct {
 	*Relation
-	rows   taken
+	rows   taken // nothing of upsert streams
+	keyed  keyed // of upsert streams
 	splits map[string]*modelSplit
 	byHand flow.Watermark
 	wm     flow.Watermark
@@ -36,7 +37,7 @@ type mark struct {
 func newModel(rels []*Relation) *model {
 	m := &model{}
 	for _, r := range rels {
-		m.rels = append(m.rels, &modelRel{Relation: r, splits: map[string]*modelSplit{}, byHand: flow.NoWatermark, wm: flow.NoWatermark, rows: taken{at: map[string]int{}}})
+		m.rels = append(m.rels, &modelRel{Relation: r, splits: map[string]*modelSplit{}, byHand: flow.NoWatermark, wm: flow.NoWatermark, rows: taken{at: map[string]int{}}, keyed: keyed{Relation: r}})
 	}
 	return m
 }
@@ -93,6 +94,10 @@ func (r *modelRel) take(e Event, k mark) {
 			return
 		}
 	}
+	if r.Key != nil {
+		r.keyed.add(e)
+		return
+	}
 	r.rows.add(e.Values, RowText(e.Values, r.Fields), e.Weight)
 }
 
@@ -112,6 +117,22 @@ func (r *modelRel) present() flow.Watermark {
 		return most
 	}
 	return least
+}
+
+// list is the rows of the relation, each as often as it stands there.
+func (r *modelRel) list() [][]types.Value {
+	if r.Key != nil {
+		return r.keyed.list()
+	}
+	return r.rows.list()
+}
+
+// stored is what a Growing is filled with.
+func (r *modelRel) stored() [][]types.Value {
+	if r.Key != nil {
+		return r.keyed.log()
+	}
+	return r.rows.list()
 }
 
 // taken is the rows of a relation, in the order of their arrival, each with how often it stands there.

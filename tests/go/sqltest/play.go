@@ -43,7 +43,7 @@ func NewEngine(rels []*Relation, setup []string, workers int) (*Engine, error) {
 		return nil, err
 	}
 	for _, r := range rels {
-		g := NewGrowing(r.Fields)
+		g := NewGrowingOf(r)
 		if workers > 1 {
 			g.Morsel = 3
 		}
@@ -64,7 +64,7 @@ func NewEngine(rels []*Relation, setup []string, workers int) (*Engine, error) {
 		if r.Watermark != "" {
 			eventTime = r.Fields[r.EventTime].Name
 		}
-		if err := e.Inc.AddStream(r.Name, pushed{r.Fields, r.Updating}, r.Watermark, eventTime); err != nil {
+		if err := e.Inc.AddStream(r.Name, pushed{r.Fields, r.Updating, r.Key}, r.Watermark, eventTime); err != nil {
 			return nil, err
 		}
 	}
@@ -424,8 +424,8 @@ func (p *play) push(events []Event) error {
 func (p *play) compare(incErr error) bool {
 	p.out.Rows = make([][][]types.Value, len(p.e.Relations))
 	for i, r := range p.model.rels {
-		p.out.Rows[i] = r.rows.list()
-		p.e.tables[i].Set(p.out.Rows[i])
+		p.out.Rows[i] = r.list()
+		p.e.tables[i].Set(r.stored())
 	}
 	want, err := p.answer()
 	switch {
@@ -501,6 +501,16 @@ func (p *play) compareClosed() bool {
 
 // TakenRows are the rows of each relation after the steps, without those that came late.
 func TakenRows(rels []*Relation, steps [][]Event) ([][][]types.Value, error) {
+	return afterSteps(rels, steps, (*modelRel).list)
+}
+
+// TakenLogs is what a Growing of each relation is filled with after the steps: the rows, and of upsert streams all that was
+// said of their keys.
+func TakenLogs(rels []*Relation, steps [][]Event) ([][][]types.Value, error) {
+	return afterSteps(rels, steps, (*modelRel).stored)
+}
+
+func afterSteps(rels []*Relation, steps [][]Event, of func(*modelRel) [][]types.Value) ([][][]types.Value, error) {
 	e := &Engine{Relations: rels}
 	var err error
 	if e.marks, err = riverbed.Open(map[string]string{"parallelism": "1", "timezone": "UTC"}); err != nil {
@@ -522,7 +532,7 @@ func TakenRows(rels []*Relation, steps [][]Event) ([][][]types.Value, error) {
 	}
 	out := make([][][]types.Value, len(rels))
 	for i, r := range m.rels {
-		out[i] = r.rows.list()
+		out[i] = of(r)
 	}
 	return out, nil
 }

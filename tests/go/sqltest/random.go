@@ -3,6 +3,7 @@ package sqltest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
@@ -134,6 +135,10 @@ func (p Plan) Events(r *rand.Rand, rels []*Relation) []Event {
 	for range p.Rows {
 		i := r.IntN(len(rels))
 		rel := rels[i]
+		if rel.Key != nil {
+			out = append(out, p.said(r, i, rel, splits, &clock[i]))
+			continue
+		}
 		if p.Deletes && (rel.Updating || rel.Table) && len(live[i]) > 0 && r.IntN(4) == 0 {
 			n := r.IntN(len(live[i]))
 			e := live[i][n]
@@ -182,6 +187,32 @@ func (p Plan) Events(r *rand.Rand, rels []*Relation) []Event {
 		}
 	}
 	return out
+}
+
+// said draws what becomes of a key of an upsert stream: a row, or in a fifth of the cases its deletion, from one of the splits.
+func (p Plan) said(r *rand.Rand, i int, rel *Relation, splits int, clock *int64) Event {
+	e := Event{Kind: Row, Rel: i, Weight: 1, Values: make([]types.Value, len(rel.Fields))}
+	if p.Deletes && r.IntN(5) == 0 {
+		e.Weight = -1
+	}
+	for c, f := range rel.Fields {
+		switch {
+		case slices.Contains(rel.Key, c):
+			for e.Values[c] == nil {
+				e.Values[c] = p.Domain.Value(r, f.Type)
+			}
+		case e.Weight > 0:
+			e.Values[c] = p.Domain.Value(r, f.Type)
+		}
+	}
+	if rel.Watermark != "" && e.Weight > 0 && r.IntN(10) > 0 {
+		*clock += int64(r.IntN(4)) * 1e6
+		e.Values[rel.EventTime] = int64(1704067200)*1e6 + *clock - int64(r.IntN(3))*15e5
+	}
+	if splits > 1 {
+		e.Split = []string{"p0", "p1"}[r.IntN(2)]
+	}
+	return e
 }
 
 // Weight bounds the tolerance for sums of doubles: n and the sum of what they hold, from all rows.

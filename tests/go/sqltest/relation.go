@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"context"
+	"slices"
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
@@ -12,12 +13,19 @@ import (
 // parallel operators have something to share.
 type Growing struct {
 	fields []types.Field
+	key    []int // of an upsert relation, whose rows have the split and the weight behind their fields
 	rows   [][]types.Value
 	Morsel int // rows; 0 is all in one
 }
 
 // NewGrowing starts empty.
 func NewGrowing(fields []types.Field) *Growing { return &Growing{fields: fields} }
+
+// NewGrowingOf starts empty, for what TakenLogs gives of a relation.
+func NewGrowingOf(r *Relation) *Growing { return &Growing{fields: r.Fields, key: r.Key} }
+
+// Key implements flow.Upserts.
+func (g *Growing) Key() []int { return g.key }
 
 // Set replaces the rows.
 func (g *Growing) Set(rows [][]types.Value) { g.rows = rows }
@@ -30,18 +38,15 @@ func (g *Growing) Stats() flow.Stats { return flow.Stats{Rows: int64(len(g.rows)
 
 // Scan implements flow.Relation.
 func (g *Growing) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
-	fields := make([]types.Field, len(req.Columns))
-	for i, c := range req.Columns {
-		fields[i] = g.fields[c]
-	}
+	fields := at(append(slices.Clone(g.fields), types.Field{Name: flow.SplitColumn, Type: types.Int64}, types.Field{Name: flow.WeightColumn, Type: types.Int64}), req.Columns)
 	size := g.Morsel
 	if size == 0 {
 		size = max(len(g.rows), 1)
 	}
 	var parts []flow.Morsel
-	for at := 0; at < len(g.rows); at += size {
+	for from := 0; from < len(g.rows); from += size {
 		rows := make([][]types.Value, 0, size)
-		for _, r := range g.rows[at:min(at+size, len(g.rows))] {
+		for _, r := range g.rows[from:min(from+size, len(g.rows))] {
 			row := make([]types.Value, len(fields))
 			for i, c := range req.Columns {
 				row[i] = r[c]
@@ -74,12 +79,14 @@ func (s *growingScan) Close() error { return nil }
 type pushed struct {
 	fields   []types.Field
 	updating bool
+	key      []int
 }
 
 func (p pushed) Fields() []types.Field                        { return p.fields }
 func (p pushed) Splits(context.Context) ([]flow.Split, error) { return nil, nil }
 func (p pushed) Bounded() bool                                { return false }
 func (p pushed) Updating() bool                               { return p.updating }
+func (p pushed) Key() []int                                   { return p.key }
 func (p pushed) Replayable() bool                             { return false }
 func (p pushed) Open(context.Context, flow.Split, flow.Position) (flow.Reader, error) {
 	return nil, errs.Bug("test", "a pushed stream was opened")

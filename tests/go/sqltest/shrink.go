@@ -116,7 +116,11 @@ func Print(rels []*Relation, steps [][]Event, query, comment string) string {
 				if e.Weight == 1 || e.Weight == -1 {
 					sign = sign[:1]
 				}
-				fmt.Fprintf(&b, "%s %s\n", sign, RowText(e.Values, rels[rel].Fields))
+				values, fields := e.Values, rels[rel].Fields
+				if key := rels[rel].Key; key != nil && e.Weight < 0 {
+					values, fields = at(values, key), at(fields, key)
+				}
+				fmt.Fprintf(&b, "%s %s\n", sign, RowText(values, fields))
 			case Watermark:
 				fmt.Fprintf(&b, "watermark %s '%s'\n", rels[rel].Name, types.Format(int64(e.At), types.TsUS))
 			case Open:
