@@ -53,8 +53,11 @@ const maxSpillLevel = 3
 // leastHeld is what may be held whatever the limit, where less would come to nothing.
 const leastHeld = 1 << 20
 
-// account announces a breaker: until it holds something the others leave it its share.
+// account announces a breaker: until it holds something the others leave it its share. A nil budget has no limit.
 func (b *Budget) account(op string, level int) *account {
+	if b == nil {
+		b = NewBudget(0)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting++
