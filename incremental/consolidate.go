@@ -8,8 +8,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/rowkey"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -48,6 +50,47 @@ func concat(deltas []flow.Delta) Batch {
 	return out
 }
 
+// settledOnce reports whether what n emits in a step is consolidated as it is: its operator judges every row once, in Advance,
+// against what it had shown, and what stands above keeps rows apart.
+func settledOnce(n plan.Node) bool {
+	switch n := n.(type) {
+	case *plan.Aggregate, *plan.TopN, *plan.GroupTopN:
+		return true
+	case *plan.SetOp:
+		return n.Kind != plan.Union || !n.All
+	case *plan.Filter:
+		return settledOnce(n.Input)
+	case *plan.Project:
+		kept := plan.ColSet{}
+		for _, it := range n.Items {
+			if c, ok := it.Expr.(*expr.Col); ok {
+				kept[c.ID] = true
+			}
+		}
+		return plan.Subset(plan.SetOf(n.Input.Columns()), kept) && settledOnce(n.Input)
+	}
+	return false
+}
+
+// retractionsFirst joins deltas of which no two rows are equal.
+func retractionsFirst(deltas []flow.Delta) Batch {
+	in := concat(deltas)
+	var minus, plus []int32
+	sorted := true
+	for i, w := range in.W {
+		if w < 0 {
+			sorted = sorted && len(plus) == 0
+			minus = append(minus, int32(i))
+		} else {
+			plus = append(plus, int32(i))
+		}
+	}
+	if sorted {
+		return in
+	}
+	return in.take(append(minus, plus...))
+}
+
 // consolidate sums equal rows and drops those whose weights cancel. The result has an order of its own, retractions
 // first, so that it does not depend on parallelism.
 func consolidate(ts []types.Type, deltas []flow.Delta) Batch {
@@ -59,19 +102,7 @@ func consolidate(ts []types.Type, deltas []flow.Delta) Batch {
 		return in
 	}
 	keys := rowkey.Encode(in.Cols, ts, exactKeys(len(ts)), in.N)
-	order := make([]sortable, in.N)
-	for i := range order {
-		order[i] = sortable{prefix(keys.Row(i)), int32(i)}
-	}
-	slices.SortFunc(order, func(a, b sortable) int {
-		if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
-			return c
-		}
-		if c := bytes.Compare(keys.Row(int(a.row)), keys.Row(int(b.row))); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.row, b.row)
-	})
+	order := sortedRows(keys, in.N)
 	var minus, plus []int32
 	var minusW, plusW []int64
 	for i := 0; i < len(order); {
@@ -91,9 +122,84 @@ func consolidate(ts []types.Type, deltas []flow.Delta) Batch {
 	return Batch{Cols: kernels.TakeBatch(in.Cols, rows), N: len(rows), W: append(minusW, plusW...)}
 }
 
+// sortable is a row with the eight bytes of its key that follow what all keys begin with.
 type sortable struct {
 	prefix uint64
 	row    int32
+}
+
+// radixFrom is the number of rows from which counting bytes beats comparing.
+const radixFrom = 256
+
+// sortedRows orders rows by their keys, equal ones by their position.
+func sortedRows(keys rowkey.Rows, n int) []sortable {
+	first := keys.Row(0)
+	common := len(first)
+	for i := 1; i < n; i++ {
+		k := keys.Row(i)
+		for common = min(common, len(k)); !bytes.Equal(k[:common], first[:common]); {
+			common--
+		}
+	}
+	order := make([]sortable, n)
+	for i := range order {
+		order[i] = sortable{prefix(keys.Row(i)[common:]), int32(i)}
+	}
+	rest := func(a, b sortable) int {
+		if c := bytes.Compare(keys.Row(int(a.row)), keys.Row(int(b.row))); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.row, b.row)
+	}
+	if n < radixFrom {
+		slices.SortFunc(order, func(a, b sortable) int {
+			if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
+				return c
+			}
+			return rest(a, b)
+		})
+		return order
+	}
+	order = radix(order)
+	for i := 0; i < n; {
+		j := i + 1
+		for j < n && order[j].prefix == order[i].prefix {
+			j++
+		}
+		if j-i > 1 {
+			slices.SortFunc(order[i:j], rest)
+		}
+		i = j
+	}
+	return order
+}
+
+// radix sorts by prefix, byte by byte from the last; what is equal keeps its order.
+func radix(from []sortable) []sortable {
+	var counts [8][256]int32
+	for _, s := range from {
+		for d := range counts {
+			counts[d][byte(s.prefix>>(8*d))]++
+		}
+	}
+	to := make([]sortable, len(from))
+	for d := range counts {
+		at := &counts[d]
+		if at[byte(from[0].prefix>>(8*d))] == int32(len(from)) {
+			continue // one byte for all
+		}
+		sum := int32(0)
+		for b, n := range at {
+			at[b], sum = sum, sum+n
+		}
+		for _, s := range from {
+			b := byte(s.prefix >> (8 * d))
+			to[at[b]] = s
+			at[b]++
+		}
+		from, to = to, from
+	}
+	return from
 }
 
 func prefix(key []byte) uint64 {

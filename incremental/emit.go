@@ -19,9 +19,12 @@ func (g *Graph) show(now time.Time, out *Output) error {
 		deltas = g.every(now, deltas)
 	}
 	var b Batch
-	if g.root.updating {
+	switch {
+	case g.root.updating && g.once && g.emit != plan.EmitEvery:
+		b = retractionsFirst(deltas)
+	case g.root.updating:
 		b = consolidate(g.rootTypes(), deltas)
-	} else {
+	default:
 		b = concat(deltas)
 	}
 	out.Delta = flow.Delta{Batch: g.shown(b), Step: g.step, Watermark: g.root.wm}

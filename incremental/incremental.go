@@ -48,6 +48,7 @@ type Graph struct {
 	nodes   []*node // inputs first
 	root    *node
 	schema  *arrow.Schema // of what is shown
+	once    bool          // the root's changes of a step are consolidated as they are
 
 	step    flow.Step
 	pending []flow.Delta // EMIT EVERY: changes not yet shown
@@ -225,6 +226,7 @@ func Build(q *plan.Query, opts Options) (*Graph, error) {
 	if b.g.root, err = b.node(root, "0"); err != nil {
 		return nil, err
 	}
+	b.g.once = settledOnce(root)
 	b.g.schema, err = shownSchema(q, root, emit)
 	if err != nil {
 		return nil, err

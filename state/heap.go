@@ -1,48 +1,87 @@
 package state
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
-// heap keeps a byte string per slot in chunks without pointers, so that the collector has nothing to follow and growing
-// copies nothing. A slot that is used again keeps its place where the new string fits.
+// heap keeps a byte string per slot without pointers, so that the collector has nothing to follow. A short string, as most keys
+// are, lies in the slot's own place, one look away; a longer one lies in a chunk, so that growing copies none of them. A slot that
+// was given room in a chunk keeps it, and uses it again where the next string fits.
 type heap struct {
-	at     []span
+	places []byte // placeSize a slot
 	chunks [][]byte
 	held   int // bytes of chunks
-	size   int // bytes given to slots
-	live   int // bytes of strings
+	size   int // bytes of chunks given to slots
+	live   int // bytes of strings in chunks
 }
 
-type span struct {
-	chunk, off uint32
-	len, cap   uint32
+// A place begins with the length of the string. Behind it is the string, or, where the length has the bit inChunk, the chunk, the
+// offset there and how much room that is.
+const (
+	placeSize = 24
+	inline    = placeSize - 4
+	inChunk   = 1 << 31
+	chunkSize = 1 << 18
+)
+
+func (h *heap) resize(n int) { h.places = grown(h.places, n*placeSize) }
+
+func (h *heap) place(slot uint32) []byte {
+	at := int(slot) * placeSize
+	return h.places[at : at+placeSize : at+placeSize]
 }
 
-const chunkSize = 1 << 18
+// spot is where a place says that its string lies in a chunk.
+type spot struct{ chunk, off, room uint32 }
 
-func (h *heap) resize(n int) { h.at = grown(h.at, n) }
+func spotOf(place []byte) spot {
+	return spot{binary.LittleEndian.Uint32(place[4:]), binary.LittleEndian.Uint32(place[8:]), binary.LittleEndian.Uint32(place[12:])}
+}
+
+func (s spot) write(place []byte) {
+	binary.LittleEndian.PutUint32(place[4:], s.chunk)
+	binary.LittleEndian.PutUint32(place[8:], s.off)
+	binary.LittleEndian.PutUint32(place[12:], s.room)
+}
 
 func (h *heap) get(slot uint32) []byte {
-	s := &h.at[slot]
-	if s.len == 0 {
-		return nil
+	p := h.place(slot)
+	n := binary.LittleEndian.Uint32(p)
+	if n <= inline {
+		return p[4 : 4+n]
 	}
-	return h.chunks[s.chunk][s.off : s.off+s.len]
+	s := spotOf(p)
+	return h.chunks[s.chunk][s.off : s.off+n&^inChunk]
+}
+
+func (h *heap) len(slot uint32) int {
+	return int(binary.LittleEndian.Uint32(h.place(slot)) &^ inChunk)
 }
 
 func (h *heap) set(slot uint32, b []byte) {
-	s := &h.at[slot]
-	h.live += len(b) - int(s.len)
-	if len(b) > int(s.cap) {
-		*s = h.room(len(b))
+	p := h.place(slot)
+	n := binary.LittleEndian.Uint32(p)
+	var s spot
+	if n&inChunk != 0 {
+		h.live -= int(n &^ inChunk)
+		s = spotOf(p)
+	} else if len(b) <= inline {
+		binary.LittleEndian.PutUint32(p, uint32(len(b)))
+		copy(p[4:], b)
+		return
 	}
-	s.len = uint32(len(b))
-	if len(b) > 0 {
-		copy(h.chunks[s.chunk][s.off:], b)
+	if len(b) > int(s.room) {
+		s = h.room(len(b))
+		s.write(p)
 	}
+	binary.LittleEndian.PutUint32(p, uint32(len(b))|inChunk)
+	h.live += len(b)
+	copy(h.chunks[s.chunk][s.off:], b)
 }
 
-// room gives a place for n bytes.
-func (h *heap) room(n int) span {
+// room gives a spot for n bytes.
+func (h *heap) room(n int) spot {
 	last := len(h.chunks) - 1
 	if last < 0 || cap(h.chunks[last])-len(h.chunks[last]) < n {
 		// The first chunks are small: most tables are.
@@ -54,12 +93,17 @@ func (h *heap) room(n int) span {
 	off := len(*c)
 	*c = (*c)[:off+n]
 	h.size += n
-	return span{uint32(last), uint32(off), uint32(n), uint32(n)}
+	return spot{uint32(last), uint32(off), uint32(n)}
 }
 
 func (h *heap) free(slot uint32) {
-	h.live -= int(h.at[slot].len)
-	h.at[slot].len = 0
+	p := h.place(slot)
+	n := binary.LittleEndian.Uint32(p)
+	binary.LittleEndian.PutUint32(p, n&inChunk)
+	if n&inChunk == 0 {
+		return
+	}
+	h.live -= int(n &^ inChunk)
 	if dead := h.size - h.live; dead > h.size/2 && dead > 1<<16 {
 		h.compact()
 	}
@@ -69,18 +113,27 @@ func (h *heap) free(slot uint32) {
 func (h *heap) compact() {
 	old := h.chunks
 	h.chunks, h.held, h.size = nil, 0, 0
-	for i, s := range h.at {
-		if s.len == 0 {
-			h.at[i] = span{}
+	for at := 0; at < len(h.places); at += placeSize {
+		p := h.places[at : at+placeSize]
+		n := binary.LittleEndian.Uint32(p)
+		if n&inChunk == 0 {
 			continue
 		}
-		to := h.room(int(s.len))
-		copy(h.chunks[to.chunk][to.off:], old[s.chunk][s.off:s.off+s.len])
-		h.at[i] = to
+		n &^= inChunk
+		from := spotOf(p)
+		b := old[from.chunk][from.off : from.off+n]
+		if n <= inline {
+			binary.LittleEndian.PutUint32(p, n)
+			copy(p[4:], b)
+			continue
+		}
+		to := h.room(int(n))
+		to.write(p)
+		copy(h.chunks[to.chunk][to.off:], b)
 	}
 }
 
-func (h *heap) bytes() int64 { return int64(h.held + 16*cap(h.at)) }
+func (h *heap) bytes() int64 { return int64(h.held + cap(h.places)) }
 
 // grown makes s at least n long; what is new is zero. It doubles: the columns of a table grow by every row.
 func grown[T any](s []T, n int) []T {

@@ -44,6 +44,38 @@ func (x *index) place(cell uint64) {
 	x.cells[i] = cell
 }
 
+// probe writes for each hash the first slot that it may be of, NoSlot if there is none. Nothing but cells is read, and the reads do
+// not wait for one another: in a large table each is a miss of the cache.
+func (x *index) probe(hash []uint64, slots []uint32) {
+	slots = slots[:len(hash)]
+	if len(x.cells) == 0 {
+		for i := range slots {
+			slots[i] = NoSlot
+		}
+		return
+	}
+	mask := uint64(len(x.cells) - 1)
+	for i, h := range hash {
+		want := tag(h)
+		at := x.home(want)
+		c := x.cells[at]
+		for c != 0 && tag(c) != want {
+			at = (at + 1) & mask
+			c = x.cells[at]
+		}
+		slots[i] = uint32(c) - 1 // of an empty cell NoSlot
+	}
+}
+
+// settle returns the slot of a key that probe has given a slot for: that one, or another where hashes collide or rows
+// were made since.
+func (x *index) settle(t *Table, h uint64, key []byte, slot uint32) uint32 {
+	if slot != NoSlot && bytes.Equal(t.keys.get(slot), key) {
+		return slot
+	}
+	return x.find(t, h, key)
+}
+
 // find returns the slot of a key, or NoSlot.
 func (x *index) find(t *Table, h uint64, key []byte) uint32 {
 	if len(x.cells) == 0 {

@@ -81,8 +81,9 @@ func (t *Table) Bytes() int64 {
 
 // Find writes the slot of each key into slots, NoSlot where there is none.
 func (t *Table) Find(k Keys, slots []uint32) {
+	t.idx.probe(k.Hash, slots)
 	for i, h := range k.Hash {
-		slots[i] = t.idx.find(t, h, k.At(i))
+		slots[i] = t.idx.settle(t, h, k.At(i), slots[i])
 	}
 }
 
@@ -91,9 +92,10 @@ func (t *Table) Find(k Keys, slots []uint32) {
 func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 	t.fresh = t.fresh[:0]
 	t.idx.reserve(k.Len())
+	t.idx.probe(k.Hash, slots)
 	for i, h := range k.Hash {
 		key := k.At(i)
-		s := t.idx.find(t, h, key)
+		s := t.idx.settle(t, h, key, slots[i])
 		if s == NoSlot {
 			s = t.take(h, k.Group[i])
 			t.keys.set(s, key)

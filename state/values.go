@@ -214,7 +214,7 @@ func (b *byteStrings) Save(slots []uint32) (arrow.Array, error) {
 	total := 0
 	for _, s := range slots {
 		if s != NoSlot {
-			total += int(b.h.at[s].len)
+			total += b.h.len(s)
 		}
 	}
 	offs := make([]int32, len(slots)+1)
