@@ -13,6 +13,7 @@ import math
 import pathlib
 import re
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 import equal
@@ -22,34 +23,43 @@ ORACLE = "duckdb"
 OURS = "riverbed"
 
 
+# Question -> engine -> what it answered each time.
+Answers = dict[str, dict[str, list[dict[str, Any]]]]
+
+
 @dataclasses.dataclass
 class Question:
     """One question: its SQL, how far its order is given, and other words for engines that need them.
 
     `ordered` is the number of leading columns whose sequence is given by ORDER BY: 0 compares answers as sets of rows,
-    -1 row by row. `words` is engine -> SQL; `code` is an expression of Polars' own API.
+    -1 row by row. `words` is engine -> SQL, `code` is engine -> an expression of its API in Python.
     """
 
     sql: str
     ordered: int = 0
     words: dict[str, str] = dataclasses.field(default_factory=dict)
-    code: str = ""
+    code: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def request(self, engine: str) -> dict[str, Any]:
-        if engine == "polars" and self.code:
-            return {"op": "sql", "code": self.code}
+        if engine in self.code:
+            return {"op": "sql", "code": self.code[engine]}
         return {"op": "sql", "sql": self.words.get(engine, self.sql)}
 
 
 @dataclasses.dataclass
 class Suite:
-    """A named set of questions over tables (name -> Parquet file), which the engines hold in `form`."""
+    """A named set of questions over tables (name -> Parquet file), which the engines hold in `form`.
+
+    `setup` is engine -> statements that come first; `note` says in a sentence what else the answers show.
+    """
 
     name: str
     title: str
     tables: dict[str, pathlib.Path]
     questions: dict[str, Question]
     form: str = "file"
+    setup: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    note: Callable[[Answers], str] | None = None
 
 
 def parser(name: str, *, engines: str, repeat: int = 3) -> argparse.ArgumentParser:
@@ -102,6 +112,9 @@ def run(suite: Suite, a: argparse.Namespace) -> None:
     names = [OURS] if a.alone else a.engines.split(",")
     engines = {n: harness.Engine(n, threads=a.threads, memory_limit=a.memory_limit) for n in names}
     loads = {e.name: [e.table(name, path, suite.form) for name, path in suite.tables.items()] for e in engines.values()}
+    for e in engines.values():
+        for statement in suite.setup.get(e.name, []):
+            e.prepare(op="run", sql=statement)
     faults: dict[str, dict[str, str]] = {}
     if ORACLE in engines and not a.no_check:
         faults = compare(engines, questions)
@@ -115,6 +128,8 @@ def run(suite: Suite, a: argparse.Namespace) -> None:
         print(f"\n{suite.title}, {a.threads} threads, medians of {a.repeat} interleaved; {harness.machine()}")
         print(", ".join(f"{e.name} {e.version}" for e in engines.values()))
         print(report(got, list(engines)))
+        if suite.note:
+            print(suite.note(got))
     for e, wrong in faults.items():
         print(f"{e}: {len(questions) - len(wrong)} of {len(questions)} answers do not differ from DuckDB's")
     if got:
@@ -125,7 +140,7 @@ def run(suite: Suite, a: argparse.Namespace) -> None:
         raise SystemExit(1)
 
 
-def report(got: dict[str, dict[str, list[dict[str, Any]]]], names: list[str]) -> str:
+def report(got: Answers, names: list[str]) -> str:
     """Draw CPU and wall seconds, their ratios and means, peak memory, and what failed."""
     out = []
     peers = [n for n in names if n != OURS]

@@ -26,12 +26,10 @@ RESULTS = HERE.parent / "build" / "bench"
 class Engine:
     """A worker process. One that dies is an answer with an error, and another takes its place."""
 
-    def __init__(
-        self, name: str, *, threads: int, memory_limit: str = "", worker: pathlib.Path = HERE / "worker.py"
-    ) -> None:
-        self.name = name
-        self.command = [sys.executable, str(worker), name, str(threads), memory_limit]
-        self.tables: list[dict[str, Any]] = []
+    def __init__(self, kind: str, *, threads: int, memory_limit: str = "", name: str = "") -> None:
+        self.name = name or kind
+        self.command = [sys.executable, str(HERE / "worker.py"), kind, str(threads), memory_limit]
+        self.prepared: list[dict[str, Any]] = []
         self.start()
 
     def start(self) -> None:
@@ -43,8 +41,8 @@ class Engine:
             bufsize=1,
         )
         self.version = self.read()["version"]
-        for table in self.tables:
-            self.read_answer(table)
+        for request in self.prepared:
+            self.read_answer(request)
 
     def read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
@@ -66,14 +64,17 @@ class Engine:
             self.start()
             return {"error": str(e) or f"{self.name} ended"}
 
-    def table(self, name: str, path: str | pathlib.Path, form: str) -> dict[str, Any]:
-        """Give the engine a table; see worker.py for the forms."""
-        request = {"op": "table", "name": name, "path": str(path), "form": form}
+    def prepare(self, **request: Any) -> dict[str, Any]:
+        """Ask what has to be asked again of a worker that takes the place of one that died."""
         answer = self.read_answer(request)
         if "error" in answer:
-            raise SystemExit(f"{self.name} cannot read {path}: {answer['error']}")
-        self.tables.append(request)
+            raise SystemExit(f"{self.name} cannot begin with {request}: {answer['error']}")
+        self.prepared.append(request)
         return answer
+
+    def table(self, name: str, path: str | pathlib.Path, form: str) -> dict[str, Any]:
+        """Give the engine a table; see worker.py for the forms."""
+        return self.prepare(op="table", name=name, path=str(path), form=form)
 
     def close(self) -> None:
         assert self.process.stdin is not None

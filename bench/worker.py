@@ -5,8 +5,8 @@ requests: {"op": "table", "name", "path", "form"}, {"op": "sql", "sql", "code"?,
 "run" is for statements, of which nothing is read.
 
 A table's form says where its rows are when the clock starts: "file" (Parquet), "arrow" (an Arrow table in the memory
-of the process, for all engines the same) or "own" (each engine's own table in memory). A question that Polars cannot
-say in SQL may come as an expression of its API in "code".
+of the process, for all engines the same) or "own" (each engine's own table in memory). What an engine
+cannot say in SQL may come as an expression of its API in "code".
 """
 
 from __future__ import annotations
@@ -137,7 +137,21 @@ class DataFusion:
         return self.ctx.sql(text).to_arrow_table()
 
 
-ENGINES = {"riverbed": Riverbed, "duckdb": DuckDB, "polars": Polars, "datafusion": DataFusion}
+class PyArrow:
+    """A library of readers: it is asked in code alone."""
+
+    def __init__(self) -> None:
+        import pyarrow
+        import pyarrow.json
+
+        self.pyarrow, self.version = pyarrow, pyarrow.__version__
+        pyarrow.set_cpu_count(THREADS)
+
+    def code(self, text: str) -> Any:
+        return eval(text, {"pa": self.pyarrow, "json": self.pyarrow.json})
+
+
+ENGINES = {"riverbed": Riverbed, "duckdb": DuckDB, "polars": Polars, "datafusion": DataFusion, "pyarrow": PyArrow}
 
 
 def save(t: Any, path: str) -> None:

@@ -13,6 +13,7 @@ import pathlib
 
 import batch
 import h2o
+import harness
 
 # Polars' SQL cannot say these, or only in a slower way.
 POLARS = {
@@ -21,12 +22,25 @@ POLARS = {
 }
 
 
+def price(got: batch.Answers) -> str:
+    """Say what an exact sum of doubles costs beside one of integers, and beside a peer's sum of doubles."""
+    out = []
+    for keys in ("few", "many"):
+        if f"{keys}_double" in got and f"{keys}_integer" in got:
+            ratios = [
+                f"{e} {harness.median(got[f'{keys}_double'][e], 'cpu') / harness.median(runs, 'cpu'):.2f}"
+                for e, runs in got[f"{keys}_integer"].items()
+            ]
+            out.append(f"{keys} groups, sum(DOUBLE) over sum(BIGINT), CPU: {', '.join(ratios)}")
+    return "\n".join(out)
+
+
 def main(argv: list[str]) -> None:
     p = batch.parser("groupby", engines="riverbed,duckdb,polars")
     p.add_argument("--rows", type=int, default=10_000_000)
     p.add_argument("--form", choices=["own", "arrow", "file"], default="own")
     a = p.parse_args(argv)
     texts = batch.numbered((pathlib.Path(__file__).parent / "queries.sql").read_text())
-    questions = {q: batch.Question(sql, code=POLARS.get(q, "")) for q, sql in texts.items()}
+    questions = {q: batch.Question(sql, code={"polars": POLARS[q]} if q in POLARS else {}) for q, sql in texts.items()}
     title = f"groupby, {a.rows:,} rows, {a.form}"
-    batch.run(batch.Suite("groupby", title, h2o.groupby_table(a.rows), questions, a.form), a)
+    batch.run(batch.Suite("groupby", title, h2o.groupby_table(a.rows), questions, a.form, note=price), a)

@@ -10,18 +10,14 @@ over the same rows.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import pathlib
 import resource
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
 
 import harness
+from broker import broker
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUERY = """SELECT symbol, TUMBLE_START(ts, INTERVAL '1 minute') AS window_start, AVG(price) AS avg_price
            FROM trades GROUP BY symbol, TUMBLE(ts, INTERVAL '1 minute') EMIT ON WATERMARK"""
 SCHEMA = {
@@ -37,19 +33,6 @@ SCHEMA = {
 def cpu() -> float:
     u = resource.getrusage(resource.RUSAGE_SELF)
     return u.ru_utime + u.ru_stime
-
-
-@contextlib.contextmanager
-def broker() -> Iterator[str]:
-    if given := os.environ.get("KAFKA_BROKERS"):
-        yield given
-        return
-    script = str(ROOT / "tools" / "services" / "kafka.sh")
-    subprocess.run(["bash", script, "start"], check=True)
-    try:
-        yield "127.0.0.1:19092"
-    finally:
-        subprocess.run(["bash", script, "stop"], check=False)
 
 
 def bare(brokers: str, topic: str, count: int) -> dict[str, float]:
@@ -85,6 +68,7 @@ def main(argv: list[str]) -> None:
     p = argparse.ArgumentParser(prog="bench kafka")
     p.add_argument("--messages", type=int, default=1_000_000)
     p.add_argument("--repeat", type=int, default=3)
+    p.add_argument("--alone", action="store_true", help="without the bare consumer")
     a = p.parse_args(argv)
     make = f"""SELECT 'sym' || (range % 50) AS symbol, round(100 + (range * 7919 % 1000) / 37.0, 4) AS price,
                       TIMESTAMP '2026-01-01' + to_milliseconds(range * 3) AS ts, range AS id,
@@ -122,7 +106,8 @@ def main(argv: list[str]) -> None:
                     f"DIFFERS FROM BATCH: {len(rows)} rows, batch has {len(want)}, "
                     f"{m['late_rows']} late, {m['bad_rows']} bad"
                 )
-            theirs.append(bare(brokers, topic, a.messages))
+            if not a.alone:
+                theirs.append(bare(brokers, topic, a.messages))
         print(f"\n{harness.machine()}; medians of {a.repeat}, interleaved")
         table = [
             [
