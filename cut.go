@@ -2,12 +2,14 @@ package riverbed
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/incremental"
@@ -54,7 +56,15 @@ func (r *runner) gather() (*cut, error) {
 	}
 	r.takeQueued(c, drained)
 	var changes []tableDelta
-	changes, c.done = r.tables.take()
+	budget := r.cfg.stepRows - c.rows
+	if drained {
+		budget = math.MaxInt
+	}
+	var err error
+	if changes, c.done, err = r.tables.take(budget); err != nil {
+		c.failed = err
+		return c, nil
+	}
 	for _, d := range changes {
 		i := r.tables.tables[d.table]
 		b := tablePush(r.inputs[i].info, d)
@@ -155,8 +165,12 @@ func (r *runner) splitOf(f fed, c *cut) *splitFeed {
 func (r *runner) add(p incremental.Push, sp *splitFeed, txnOpen bool, c *cut) {
 	if txnOpen {
 		sp.txn = append(sp.txn, p)
+		if p.Batch != nil {
+			c.failed = r.holdTxn(sp, p)
+		}
 		return
 	}
+	r.releaseTxn(sp)
 	for _, p := range append(sp.txn, p) {
 		c.in.Pushes = append(c.in.Pushes, p)
 		if p.Batch != nil {
@@ -164,6 +178,25 @@ func (r *runner) add(p incremental.Push, sp *splitFeed, txnOpen bool, c *cut) {
 		}
 	}
 	sp.txn = nil
+}
+
+// holdTxn books the rows of an open transaction of a source, which wait in memory: a step takes them whole. All that a
+// session's runs hold this way is within memory_limit.
+func (r *runner) holdTxn(sp *splitFeed, p incremental.Push) error {
+	n := batchBytes(p.Batch)
+	sp.txnBytes += n
+	held, limit := r.s.openTxns.Add(n), r.s.memory.Limit()
+	if limit <= 0 || held <= limit {
+		return nil
+	}
+	return errs.New(errs.Source, "read", "a transaction of the source %q does not end: its rows are one step and wait for it in memory, %d MB by now, and memory_limit is %d MB",
+		r.inputs[p.Source].info.Source.Name, held/1_000_000, limit/1_000_000).WithHint("raise memory_limit, or make the source's transactions smaller")
+}
+
+// releaseTxn gives back what an open transaction of the source held.
+func (r *runner) releaseTxn(sp *splitFeed) {
+	r.s.openTxns.Add(-sp.txnBytes)
+	sp.txnBytes = 0
 }
 
 // canIdle reports whether silence of the source's splits matters.

@@ -67,6 +67,8 @@ type splitFeed struct {
 	ended bool
 	gate  *gate
 	txn   []incremental.Push // of a source transaction that has not ended
+
+	txnBytes int64 // of txn
 }
 
 // shortestTick keeps a clock that stands just before an interval's end from being asked again and again.
@@ -125,11 +127,13 @@ func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(
 // start runs readers and loop; ended is called once, when all of it is over.
 func (r *runner) start(ended func()) {
 	r.s.mu.Lock() // so that of all its tables the run sees one moment
+	var first []tableDelta
 	for i, in := range r.inputs {
 		if in.info.Source.Table {
-			r.watchTable(i, in)
+			first = append(first, r.watchTable(i, in)...)
 		}
 	}
+	r.tables.push(first)
 	r.s.mu.Unlock()
 	for i, in := range r.inputs {
 		switch {
@@ -143,6 +147,11 @@ func (r *runner) start(ended func()) {
 	go func() {
 		err := guarded(r.loop)
 		r.s.feeds.remove(&r.tables) // first of all: a statement may wait
+		for _, in := range r.inputs {
+			for _, sp := range in.splits {
+				r.releaseTxn(sp)
+			}
+		}
 		r.cancel()
 		r.closeReaders()
 		if r.finish != nil {

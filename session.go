@@ -33,6 +33,8 @@ type Session struct {
 	rand   clock.Rand
 	memory *exec.Budget
 
+	openTxns atomic.Int64 // bytes that wait for the end of sources' transactions
+
 	feeds     feeds     // runs that follow in-memory tables
 	runs      runs      // subscriptions, pipelines and views that run
 	late, bad *keptRows // __late and __bad

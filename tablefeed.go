@@ -3,68 +3,154 @@ package riverbed
 import (
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/spill"
 )
 
-// tableFeed carries changes of in-memory tables to a run. It has no bound of its own: a DML statement waits for views,
-// never for a subscriber.
+// tableFeed carries changes of in-memory tables to a run. A DML statement waits for views, never for a subscriber: what
+// comes while a subscriber is behind by feedBytes goes to a temporary file, and the run takes it from there.
 type tableFeed struct {
 	wait   bool              // a view's: statements wait until it has taken their change
 	tables map[*memTable]int // what the run reads, and as which source
 	wake   chan struct{}     // nil, and so never ready, when the run reads no table
+	dir    *spill.Dir
 
 	mu      sync.Mutex
-	pending []tableDelta
-	acks    []chan struct{} // one per push not yet taken
+	pending []fedChange
+	held    int64       // bytes of pending in memory
+	file    *spill.File // of pending on disk; nil when there is none
+	err     error       // why something is missing; it ends the run
 	closed  bool
 }
+
+// fedChange is what one statement did to the tables of a run.
+type fedChange struct {
+	deltas []fedDelta
+	rows   int
+	ack    chan struct{}
+}
+
+// fedDelta is a delta in memory, or, without rows, in the file.
+type fedDelta struct {
+	tableDelta
+	bytes int64 // in memory
+	span  spill.Span
+}
+
+// feedBytes is how much a subscriber may be behind in memory. One statement's change is held whole in any case.
+const feedBytes = 16 << 20
 
 // push adds what concerns the run of one statement's changes; the channel closes when it has been stepped. It is nil
 // when nobody has to wait.
 func (f *tableFeed) push(changes []tableDelta) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	some := false
-	for _, d := range changes {
-		if _, ok := f.tables[d.table]; ok && !f.closed {
-			f.pending, some = append(f.pending, d), true
-		}
-	}
-	if !some {
+	if f.closed {
 		return nil
 	}
-	ack := make(chan struct{})
-	f.acks = append(f.acks, ack)
+	c := fedChange{ack: make(chan struct{})}
+	for _, d := range changes {
+		if _, ok := f.tables[d.table]; ok {
+			c.rows += int(d.rows.NumRows())
+			c.deltas = append(c.deltas, f.hold(d))
+		}
+	}
+	if len(c.deltas) == 0 {
+		return nil
+	}
+	f.pending = append(f.pending, c)
+	f.awake()
+	if !f.wait {
+		return nil
+	}
+	return c.ack
+}
+
+// hold keeps a delta in memory, or in the file when the run is behind.
+func (f *tableFeed) hold(d tableDelta) fedDelta {
+	out := fedDelta{tableDelta: d, bytes: batchBytes(d.rows)}
+	if f.wait || len(f.pending) == 0 || f.held+out.bytes <= feedBytes || f.err != nil {
+		f.held += out.bytes
+		return out
+	}
+	if f.file == nil {
+		if f.file, f.err = f.dir.Create(); f.err != nil {
+			return out
+		}
+	}
+	out.bytes, out.rows = 0, nil
+	out.span, f.err = f.file.Write(d.rows)
+	return out
+}
+
+func (f *tableFeed) awake() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
-	if !f.wait {
-		return nil
-	}
-	return ack
 }
 
-// take returns what has come; stepped tells those who wait. A statement's changes are taken whole, so they are one step.
-func (f *tableFeed) take() (changes []tableDelta, stepped func()) {
+// take returns changes for a step, whole statements up to so many rows; stepped tells those who wait.
+func (f *tableFeed) take(rows int) (changes []tableDelta, stepped func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	changes, acks := f.pending, f.acks
-	f.pending, f.acks = nil, nil
-	return changes, func() {
+	var acks []chan struct{}
+	stepped = func() {
 		for _, a := range acks {
 			close(a)
 		}
+	}
+	for taken := 0; len(f.pending) > 0 && (taken == 0 || taken+f.pending[0].rows <= rows); {
+		c := f.pending[0]
+		f.pending = f.pending[1:]
+		taken += c.rows
+		acks = append(acks, c.ack)
+		for _, d := range c.deltas {
+			if d.rows == nil && f.err == nil {
+				d.rows, f.err = f.file.Read(d.span)
+			}
+			if f.err != nil {
+				return nil, stepped, f.err
+			}
+			f.held -= d.bytes
+			changes = append(changes, d.tableDelta)
+		}
+	}
+	if len(f.pending) > 0 {
+		f.awake()
+	} else {
+		f.freeFile()
+	}
+	return changes, stepped, nil
+}
+
+func (f *tableFeed) freeFile() {
+	if f.file != nil {
+		_ = f.file.Close() // nothing in it is needed any more
+		f.file = nil
 	}
 }
 
 // close lets nobody wait any longer.
 func (f *tableFeed) close() {
 	f.mu.Lock()
-	f.closed = true
-	f.mu.Unlock()
-	_, stepped := f.take()
-	stepped()
+	defer f.mu.Unlock()
+	for _, c := range f.pending {
+		close(c.ack)
+	}
+	f.closed, f.pending = true, nil
+	f.freeFile()
+}
+
+// batchBytes is the memory of a batch's columns.
+func batchBytes(b arrow.RecordBatch) int64 {
+	var n uint64
+	for _, c := range b.Columns() {
+		n += c.Data().SizeInBytes()
+	}
+	return int64(n)
 }
 
 // feeds are the table feeds of a session's runs.
@@ -102,9 +188,9 @@ func (fs *feeds) push(changes []tableDelta) []<-chan struct{} {
 	return acks
 }
 
-// watchTable gives a run the table's present rows as its first change, and what statements do to it from then on. The
-// session is locked, so no change is missed or seen twice.
-func (r *runner) watchTable(source int, in *input) {
+// watchTable gives a run the table's present rows and lets it follow what statements do to it from then on. What is
+// returned is the run's first change. The session is locked, so no change is missed or seen twice.
+func (r *runner) watchTable(source int, in *input) []tableDelta {
 	t := in.info.Source.Relation.(*memTable)
 	first := deltasOf(t, r.s.committed(t), 1)
 	if r.until == "latest" {
@@ -117,12 +203,13 @@ func (r *runner) watchTable(source int, in *input) {
 			}
 			r.put(fed{source: source, ended: true, noMore: true})
 		})
-		return
+		return nil
 	}
 	if r.tables.tables == nil {
 		r.tables.tables, r.tables.wake = map[*memTable]int{}, make(chan struct{}, 1)
+		r.tables.dir = spill.NewDir(r.cfg.stateDir)
 		r.s.feeds.add(&r.tables)
 	}
 	r.tables.tables[t] = source
-	r.tables.push(first)
+	return first
 }
