@@ -212,9 +212,10 @@ type message struct {
 	Key, Value *string
 }
 
-// Tombstones, JSON null, null and empty keys (a compacted topic has gaps in its offsets as well, here at the end of
-// a transaction).
-func TestTombstonesAndNullKeys(t *testing.T) {
+// tombstones writes tombstones, JSON null, null and empty keys. A compacted topic has gaps in its offsets as well; here they are at
+// the ends of transactions.
+func tombstones(t testing.TB) (addr string) {
+	t.Helper()
 	const input = `{"offset": 0, "key": "a", "value": "{\"v\": 1}"}
 {"offset": 1, "key": "b", "value": "{\"v\": 2}"}
 {"offset": 2, "key": "a", "value": null}
@@ -225,7 +226,7 @@ func TestTombstonesAndNullKeys(t *testing.T) {
 {"offset": 8, "key": null, "value": "{\"v\": 9}"}
 {"offset": 9, "key": "", "value": "{\"v\": 10}"}
 {"offset": 12, "key": "b", "value": "{}"}`
-	_, addr := broker(t, "t")
+	_, addr = broker(t, "t")
 	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("x"))
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +265,11 @@ func TestTombstonesAndNullKeys(t *testing.T) {
 	commit(recs[:4], kgo.TryCommit)
 	commit([]*kgo.Record{rec("t", 0, `{"v":666}`)}, kgo.TryAbort)
 	commit(recs[4:], kgo.TryCommit)
+	return addr
+}
 
+func TestTombstonesAndNullKeys(t *testing.T) {
+	addr := tombstones(t)
 	s := latest(t, map[string]string{"brokers": addr, "topic": "t"}, vInt, types.Field{Name: "_key", Type: types.String}, types.Field{Name: "_offset", Type: types.Int64})
 	r, err := s.Open(t.Context(), flow.Split{ID: "0"}, "")
 	if err != nil {

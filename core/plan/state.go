@@ -21,10 +21,7 @@ func StateOf(n Node, emit EmitPolicy) []StateUse {
 	}
 	switch n := n.(type) {
 	case *Normalize:
-		return []StateUse{
-			{"normalize_rows", false, "the last row of each key, until the key is deleted"},
-			{"normalize_covered", false, "empty, unless a key comes from several splits"},
-		}
+		return []StateUse{{"normalize_rows", false, "the last row of each key, until the key is deleted"}}
 	case *Aggregate:
 		return aggregateState(n, emit)
 	case *Join:
