@@ -81,7 +81,7 @@ func (r *runner) gather() (*cut, error) {
 
 // takeQueued takes what waits in the queue: all of it, or until the step is full.
 func (r *runner) takeQueued(c *cut, all bool) {
-	for c.failed == nil && (all || c.rows < r.cfg.stepRows) {
+	for c.failed == nil && (all || c.rows < r.stepRows) {
 		select {
 		case f := <-r.feed:
 			r.take(f, c)

@@ -25,6 +25,7 @@ type runner struct {
 	fields   []types.Field
 	updating bool
 	every    time.Duration
+	stepRows int // at which a step is full
 	until    string
 	deliver  func(ctx context.Context, d flow.Delta) error
 	finish   func(err error) error // may be nil: after the last step
@@ -71,6 +72,9 @@ type splitFeed struct {
 	txnBytes int64 // of txn
 }
 
+// statelessRows are enough for a step without state: its fixed cost no longer counts.
+const statelessRows = 4096
+
 // shortestTick keeps a clock that stands just before an interval's end from being asked again and again.
 const shortestTick = time.Millisecond
 
@@ -104,6 +108,10 @@ func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(
 	}
 	r := &runner{s: q.s, q: q, cfg: q.s.cfg.Load(), name: name, graph: g, fields: q.columns, updating: plan.Updating(opt.Root, g.Emit()), until: until, deliver: deliver,
 		caller: ctx, feed: make(chan fed, feedDepth), stopping: make(chan bool, 1), drained: make(chan struct{}), done: make(chan struct{})}
+	r.stepRows = r.cfg.stepRows
+	if g.Stateless() {
+		r.stepRows = min(r.stepRows, statelessRows)
+	}
 	if g.Emit() == plan.EmitEvery {
 		r.every = time.Duration(opt.EveryUS) * time.Microsecond
 	}

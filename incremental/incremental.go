@@ -109,6 +109,17 @@ func (g *Graph) Sources() []SourceInfo {
 // Schema is the schema of Output.Delta, with the weight column where there is one.
 func (g *Graph) Schema() *arrow.Schema { return g.schema }
 
+// Stateless reports whether no operator remembers anything: then a step costs the same for every row, and a large one only copies its
+// rows together.
+func (g *Graph) Stateless() bool {
+	for _, n := range g.nodes {
+		if n.keyed != nil {
+			return false
+		}
+	}
+	return g.emit != plan.EmitEvery
+}
+
 // Emit is the policy that the graph follows.
 func (g *Graph) Emit() plan.EmitPolicy { return g.emit }
 

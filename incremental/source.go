@@ -14,6 +14,7 @@ import (
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // source is the first stage of a graph: it cuts nothing and orders nothing, but decides once, before any operator, which
@@ -33,6 +34,7 @@ type source struct {
 
 	time       int // position of the event time among columns; -1 without a watermark
 	mark       *expr.Program
+	lag        *int64 // the watermark expression is the event time less so many microseconds
 	latenessUS int64
 	idleMS     int64
 
@@ -107,6 +109,9 @@ func newSource(s *plan.Source, need map[int]bool, opts Options) (*source, error)
 	}
 	if !isTime(w.Expr.Type()) {
 		return nil, errs.New(errs.Schema, "plan", "the watermark of %s is a %s, not a timestamp", s.Name, w.Expr.Type())
+	}
+	if us, ok := lagOf(w.Expr, expr.ColID(w.Column)); ok {
+		src.lag = &us
 	}
 	var err error
 	src.mark, err = expr.Compile(w.Expr, layout)
@@ -262,7 +267,14 @@ func (s *source) judge(env *fn.Env, sp *splitState, d flow.Delta, out *Output) (
 	times := micros(at)
 	var marks []int64
 	var markArray arrow.Array
-	if s.mark != nil {
+	switch {
+	case s.mark == nil:
+	case s.lag != nil && within(times):
+		markArray, marks = at, make([]int64, n)
+		for i, t := range times {
+			marks[i] = t - *s.lag
+		}
+	default:
 		var err error
 		if markArray, err = s.mark.EvalArray(env, cols, n); err != nil {
 			return d, err
@@ -290,6 +302,44 @@ func (s *source) judge(env *fn.Env, sp *splitState, d flow.Delta, out *Output) (
 	out.Late = append(out.Late, LateRows{s.src.Name, sp.ID, s.delta(kernels.TakeBatch(cols, late), pickRows(d.Weights(), late)).Batch})
 	kept := without(n, late)
 	return s.delta(kernels.TakeBatch(cols, kept), pickRows(d.Weights(), kept)), nil
+}
+
+// lagOf recognizes "event time - INTERVAL": what nearly all watermarks are need not be evaluated.
+func lagOf(e expr.Expr, time expr.ColID) (us int64, ok bool) {
+	c, ok := e.(*expr.Call)
+	if !ok || c.Fn.Name != "-" || len(c.Args) != 2 {
+		return 0, false
+	}
+	lit, ok := c.Args[1].(*expr.Lit)
+	if !ok {
+		return 0, false
+	}
+	v, ok := lit.V.(types.IntervalValue)
+	if !ok || v.Months != 0 {
+		return 0, false
+	}
+	from := c.Args[0]
+	if cast, ok := from.(*expr.Cast); ok && cast.T.IsTimestamp() {
+		from = cast.Arg
+	}
+	col, ok := from.(*expr.Col)
+	if !ok || col.ID != time || !col.T.IsTimestamp() || col.T.Kind == types.TimestampNS {
+		return 0, false
+	}
+	us = int64(v.Days)*types.DayMicros + v.Micros
+	return us, us > -farTime && us < farTime
+}
+
+// farTime is far from the ends of time, in microseconds.
+const farTime = 1 << 60
+
+// within reports whether all times are so far from the ends of time that no lag passes them.
+func within(times []int64) bool {
+	far := false
+	for _, t := range times {
+		far = far || t >= farTime || t <= -farTime
+	}
+	return !far
 }
 
 // without lists the rows of n that are not in drop, which is sorted.

@@ -39,6 +39,16 @@ func TestWatermarksAndLateRows(t *testing.T) {
 			{rows: []string{"s/a +1 00:10 1"}, at: "00:05"},
 			{rows: []string{"s/a +1 00:05 2", "s/a +1 00:04.999999 3"}, at: "00:05", late: []string{"+1 00:04.999999 3"}},
 		}},
+		{"an expression that is no event time less an interval is evaluated",
+			"CREATE STREAM s (ts TIMESTAMP, v BIGINT, WATERMARK FOR ts AS least(ts, ts + INTERVAL '-5 seconds'))", []step{
+				{rows: []string{"s/a +1 00:10 1"}, at: "00:05"},
+				{rows: []string{"s/a +1 00:05 2", "s/a +1 00:04.999999 3"}, at: "00:05", late: []string{"+1 00:04.999999 3"}},
+			}},
+		{"an interval has days and hours",
+			"CREATE STREAM s (ts TIMESTAMP, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '1 day -24 hours 5 seconds')", []step{
+				{rows: []string{"s/a +1 00:10 1"}, at: "00:05"},
+				{rows: []string{"s/a +1 00:05 2", "s/a +1 00:04.999999 3"}, at: "00:05", late: []string{"+1 00:04.999999 3"}},
+			}},
 		{"allowed lateness is taken off, and operators see the watermark less it",
 			"CREATE STREAM s (ts TIMESTAMP, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '5 seconds') WITH (lateness_ms = 2000)", []step{
 				{rows: []string{"s/a +1 00:10 1", "s/a +1 00:03 2", "s/a +1 00:02 3"}, at: "00:03", late: []string{"+1 00:02 3"}},
