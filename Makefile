@@ -80,13 +80,13 @@ fuzz: setup ## every Go fuzz target for FUZZTIME each (FUZZTIME=30s)
 	@tools/fuzz.sh $(or $(FUZZTIME),30s)
 
 .PHONY: bench
-bench: setup ## benchmarks beside their peers (CASE=tpch, nexmark, nexmark/q5, boundary, …)
+bench: setup ## benchmarks beside their peers (CASE=tpch, nexmark, nexmark/q5, groupby, …; bench/run.py --help lists them)
 	@python tools/requirements.py bench | uv pip install -q --python $(VENV)/bin/python -r -
 	python bench/run.py $(CASE)
 
 .PHONY: bench-compare
-bench-compare: setup ## compare two results of make bench (OLD=file NEW=file)
-	python bench/compare.py $(OLD) $(NEW)
+bench-compare: setup ## a commit against the tree as it is (BASE=commit CASE=tpch), or two results of make bench (OLD=file NEW=file)
+	python bench/compare.py $(if $(BASE),--base $(BASE) --case $(CASE) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(OPTIONS),--options '$(OPTIONS)'),$(OLD) $(NEW))
 
 .PHONY: lint
 lint: setup $(TOOLBIN)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION) ## gofmt, go vet, staticcheck, golangci-lint, ruff, mypy --strict, stubtest, rules of the source tree

@@ -20,7 +20,7 @@ from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = pathlib.Path(os.environ.get("RIVERBED_BENCH_DATA", HERE / "data"))
-RESULTS = HERE.parent / "build" / "bench"
+RESULTS = pathlib.Path(os.environ.get("RIVERBED_BENCH_RESULTS", HERE.parent / "build" / "bench"))
 
 
 class Engine:
@@ -41,6 +41,7 @@ class Engine:
             bufsize=1,
         )
         self.version = self.read()["version"]
+        self.read_answer({"op": "warm"})
         for request in self.prepared:
             self.read_answer(request)
 

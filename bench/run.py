@@ -1,6 +1,6 @@
-"""make bench CASE=name: run one case, or all, and print its table.
+"""make bench CASE=name: run one case, or all, and print its table; without a name of a case, list them.
 
-Each case is a folder with run.py and a note in its docstring.
+Each case is a folder with run.py and a note in its docstring. CASE=name/part runs a part, such as one question.
 """
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ def load(case: str) -> ModuleType:
 def main(argv: list[str]) -> int:
     sys.path.insert(0, str(HERE))
     name, _, part = (argv[0] if argv else "all").partition("/")
+    if name in ("-h", "--help"):
+        print("python bench/run.py CASE[/PART] [options]\n")
+        for case in cases():
+            about = (load(case).__doc__ or "").splitlines()[0]
+            print(f"  {case:<12} {about}")
+        return 0
     if name != "all" and name not in cases():
         print(f"bench: no case {name!r}; there are {', '.join(cases())}", file=sys.stderr)
         return 2
