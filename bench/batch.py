@@ -33,12 +33,14 @@ class Question:
 
     `ordered` is the number of leading columns whose sequence is given by ORDER BY: 0 compares answers as sets of rows,
     -1 row by row. `words` is engine -> SQL, `code` is engine -> an expression of its API in Python.
+    An `extra` question is no part of the means.
     """
 
     sql: str
     ordered: int = 0
     words: dict[str, str] = dataclasses.field(default_factory=dict)
     code: dict[str, str] = dataclasses.field(default_factory=dict)
+    extra: bool = False
 
     def request(self, engine: str) -> dict[str, Any]:
         if engine in self.code:
@@ -127,7 +129,7 @@ def run(suite: Suite, a: argparse.Namespace) -> None:
         got = harness.interleaved(list(engines.values()), jobs, repeat=a.repeat)
         print(f"\n{suite.title}, {a.threads} threads, medians of {a.repeat} interleaved; {harness.machine()}")
         print(", ".join(f"{e.name} {e.version}" for e in engines.values()))
-        print(report(got, list(engines)))
+        print(report(got, questions, list(engines)))
         if suite.note:
             print(suite.note(got))
     for e, wrong in faults.items():
@@ -140,7 +142,7 @@ def run(suite: Suite, a: argparse.Namespace) -> None:
         raise SystemExit(1)
 
 
-def report(got: Answers, names: list[str]) -> str:
+def report(got: Answers, questions: dict[str, Question], names: list[str]) -> str:
     """Draw CPU and wall seconds, their ratios and means, peak memory, and what failed."""
     out = []
     peers = [n for n in names if n != OURS]
@@ -154,7 +156,8 @@ def report(got: Answers, names: list[str]) -> str:
                 best = min((m[n] for n in ("duckdb", "polars") if n in m and not math.isnan(m[n])), default=math.nan)
                 over["over the better"] = m[OURS] / best if OURS in m and best else math.nan
             for name, ratio in over.items():
-                ratios.setdefault(name, []).append(ratio)
+                if not questions[q].extra:
+                    ratios.setdefault(name, []).append(ratio)
             cells = ["failed" if "error" in answers[n][0] else m[n] for n in names]
             rows.append([q, *cells, *over.values()])
         rows.append(["sum", *(sum(v for r in rows if isinstance(v := r[i + 1], float)) for i in range(len(names)))])

@@ -48,6 +48,14 @@ JOIN (SELECT seller, TUMBLE_START(dateTime, INTERVAL '10 seconds') AS starttime
   ON p.id = a.seller AND p.starttime = a.starttime
 EMIT IMMEDIATE;
 
+-- name: q9
+SELECT id, itemName, initialBid, seller, category, auction, bidder, price, bidTime
+FROM (SELECT a.id, a.itemName, a.initialBid, a.seller, a.category, b.auction, b.bidder, b.price, b.dateTime AS bidTime,
+             row_number() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.dateTime, b.bidder) AS place
+      FROM auction a JOIN bid b ON a.id = b.auction
+      WHERE b.dateTime BETWEEN a.dateTime AND a.expires)
+WHERE place <= 1;
+
 -- name: q13
 SELECT b.auction, b.bidder, b.price, b.dateTime, s.value
 FROM bid b JOIN side s ON b.auction % 10000 = s.key;
