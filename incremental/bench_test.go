@@ -18,6 +18,7 @@ import (
 const bidDDL = `
 CREATE STREAM bid (auction BIGINT, bidder BIGINT, price BIGINT, channel TEXT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 second');
 CREATE STREAM auction (id BIGINT, seller BIGINT, category BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 second');
+CREATE STREAM latest (auction BIGINT, bidder BIGINT, price BIGINT, channel TEXT, ts TIMESTAMP, PRIMARY KEY (auction));
 CREATE STREAM person (id BIGINT, name TEXT, state TEXT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 second')`
 
 const benchRows = 10_000
@@ -73,6 +74,7 @@ var benchQueries = []struct{ name, query string }{
 	{"q8 windowed join", `SELECT p.id, p.name, p.ws FROM (SELECT id, name, TUMBLE_START(ts, INTERVAL '10 seconds') AS ws FROM person GROUP BY id, name, TUMBLE(ts, INTERVAL '10 seconds')) p
 		JOIN (SELECT seller, TUMBLE_START(ts, INTERVAL '10 seconds') AS ws FROM auction GROUP BY seller, TUMBLE(ts, INTERVAL '10 seconds')) a ON p.id = a.seller AND p.ws = a.ws EMIT ON WATERMARK`},
 	{"q18 last bid", "SELECT auction, bidder, price, ts FROM (SELECT *, row_number() OVER (PARTITION BY bidder, auction ORDER BY ts DESC) AS rn FROM bid) WHERE rn = 1"},
+	{"last row of a key", "SELECT auction, bidder, price, channel, ts FROM latest"},
 }
 
 // BenchmarkStep measures one core: batches of 10,000 rows, one a step and source, all columns given.

@@ -28,14 +28,16 @@ type table struct {
 	fields []types.Field
 	rows   [][]types.Value
 	size   int
-	narrow bool // filter while reading, as Parquet does
+	narrow bool  // filter while reading, as Parquet does
+	key    []int // of a table without old images, whose last columns are the split and the weight
 	// onMorsel, when set, is called before morsel i is handed out.
 	onMorsel func(ctx context.Context, i int) error
 	handed   atomic.Int64 // morsels
 	kept     atomic.Int64 // rows in them
 }
 
-func (r *table) Fields() []types.Field { return r.fields }
+func (r *table) Fields() []types.Field { return r.fields[:len(r.fields)-2*min(len(r.key), 1)] }
+func (r *table) Key() []int            { return r.key }
 func (r *table) Stats() flow.Stats     { return flow.Stats{Rows: int64(len(r.rows)), Exact: true} }
 
 func (r *table) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
@@ -102,7 +104,7 @@ type catalog map[string]*table
 
 func (c catalog) Resolve(name []string) (*bind.Relation, error) {
 	if t := c[name[len(name)-1]]; t != nil {
-		return &bind.Relation{Source: &plan.Source{Name: name[len(name)-1], Relation: t, Fields: t.fields}}, nil
+		return &bind.Relation{Source: &plan.Source{Name: name[len(name)-1], Relation: t, Fields: t.Fields(), Upsert: t.key}}, nil
 	}
 	return nil, nil
 }

@@ -109,3 +109,27 @@ func TestValuesAndProjections(t *testing.T) {
 		check(t, c, q[0], q[1])
 	}
 }
+
+func TestNormalize(t *testing.T) {
+	columns := "v BIGINT, k VARCHAR, split BIGINT, weight BIGINT"
+	c := catalog{
+		"t": define(t, columns, "1,a,0,1", "2,b,0,1", "NULL,a,0,-1", "NULL,z,0,-1", "NULL,b,0,1", "5,a,0,1", "10,,0,1"),
+		// Each split has its own row of a key; that of the last split stands.
+		"s":     define(t, columns, "1,a,0,1", "1,b,0,1", "1,c,0,1", "2,a,1,1", "2,b,1,1", "NULL,b,1,-1", "3,c,2,1", "NULL,d,2,-1"),
+		"empty": define(t, columns),
+	}
+	for _, r := range c {
+		r.key = []int{1}
+	}
+	for _, q := range [][2]string{
+		{"SELECT * FROM t", "NULL,b; 5,a; 10,"},
+		{"SELECT v IS NULL, count(*) FROM t GROUP BY 1", "true,1; false,2"},
+		{"SELECT k, v FROM s", "a,2; b,1; c,3"},
+		{"SELECT k FROM s WHERE k <> 'a' AND v < 3", "b"},
+		{"SELECT count(*) FROM s WHERE k = 'd'", "0"},
+		{"SELECT x.k, y.v FROM s x JOIN s y ON x.v = y.v", "a,2; b,1; c,3"},
+		{"SELECT * FROM empty", ""},
+	} {
+		check(t, c, q[0], q[1])
+	}
+}

@@ -12,14 +12,16 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files; read the difference before committing it")
 
-// small is the catalog of the golden files: bounded a, b, c and live s, r.
+// small is the catalog of the golden files: bounded a, b, c, live s, r, and l, f that are tables by key.
 func small(t testing.TB) catalog {
 	return declare(t,
 		"a(*id INTEGER 1 1000; x INTEGER 1 100; y VARCHAR; d DATE 8000 9000; p DECIMAL(10,2)) 1000",
 		"b(*id INTEGER 1 1000; aid INTEGER 1 1000; z VARCHAR; v INTEGER 1 50) 10000",
 		"c(id INTEGER 1 50; w INTEGER) 50",
 		"stream s(k INTEGER; v BIGINT; ts TIMESTAMP)",
-		"stream r(k INTEGER; u BIGINT; ts TIMESTAMP)")
+		"stream r(k INTEGER; u BIGINT; ts TIMESTAMP)",
+		"stream l(*k INTEGER; v BIGINT; ts TIMESTAMP)",
+		"stream f(*x DOUBLE; v BIGINT)")
 }
 
 // TestGolden optimizes the queries of testdata/*.txt. A case is a comment, "batch" or "incremental", a query that ends in ";", a

@@ -60,7 +60,7 @@ func (c catalog) TableFunctions() []string   { return nil }
 func (c catalog) Function(string) *fn.Scalar { return nil }
 
 // declare adds relations: "name(column TYPE [min max], …) rows", and with the word stream streams whose first column
-// of a timestamp type is the event time; a leading * marks a column that is a unique key.
+// of a timestamp type is the event time; a leading * marks a column that is a unique key, or the key of an upsert stream.
 func declare(t testing.TB, decls ...string) catalog {
 	t.Helper()
 	c := catalog{}
@@ -98,7 +98,10 @@ func declare(t testing.TB, decls ...string) catalog {
 			}
 		}
 		if live {
-			src.Stream = &stream{fields: src.Fields}
+			for _, k := range src.Keys {
+				src.Upsert = append(src.Upsert, k...)
+			}
+			src.Stream, src.Keys = &stream{fields: src.Fields, updating: src.Upsert != nil}, nil
 		} else {
 			src.Relation = &relation{fields: src.Fields, stats: stats}
 		}

@@ -48,4 +48,10 @@ var all = []mutant{
 		"case before > 0 && after <= 0:", "case before > 0 && after <= 1:", "count-distinct"},
 	{"negative-floor", "windows before 1970 are cut one too late, in both modes", "core/types/compare.go",
 		"\tif a%b < 0 {\n\t\tq--", "\tif false {\n\t\tq--", "tumble-epoch"},
+	{"first-row", "of the rows of a key in one batch the first stands", "incremental/normalize.go",
+		"for i := in.N - 1; i >= 0; i-- {", "for i := 0; i < in.N; i++ {", "normalize"},
+	{"covered-row", "a row that a later split covers does not come back", "incremental/normalize.go",
+		"o.coverRows(cover)", "o.coverRows(cover[:0])", "normalize|normalize-keys"},
+	{"last-read-split", "of the splits of a key the one that was read last stands", "incremental/normalize.go",
+		"held != own && o.src.inOrder(own, held) < 0:", "held != own && o.src.inOrder(own, held) < -9:", "normalize|normalize-join"},
 }
