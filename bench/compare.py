@@ -26,7 +26,7 @@ import harness
 
 ROOT = harness.HERE.parent
 FIGURES = ("cpu", "wall", "p50", "p99")
-# What each case does when only CASE= is given: small enough that a comparison takes minutes.
+# What each case does unless OPTIONS say: small enough that a comparison takes minutes.
 QUICK = {
     "tpch": ["--sf", "1"],
     "tpch-mem": ["--sf", "1"],
@@ -36,10 +36,13 @@ QUICK = {
     "clickbench": ["--rows", "500000"],
     "nexmark": ["--events", "1000000", "--no-check"],
     "delta": ["--sf", "0.1", "--rows", "1000000"],
-    "json": [],
-    "latency": [],
+    "json": ["--rows", "200000"],
+    "latency": ["--seconds", "3"],
     "embed": [],
+    "scale": ["--rows", "1000000", "--sf", "0.1", "--events", "200000"],
+    "kafka": ["--messages", "500000"],
 }
+BY_NAME = ("scale", "kafka")  # what the others show already, or what needs a broker: only when asked for
 
 
 def runs(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str, list[float]]]:
@@ -140,6 +143,8 @@ def against(base: str, cases: list[str], rounds: int, options: list[str]) -> Non
                     files[name] += run(case, options or QUICK[part], python, name, folder)
             if all(files.values()):
                 show(*files.values())
+            else:
+                print(f"{case}: no comparison")
 
 
 def main(argv: list[str]) -> int:
@@ -147,13 +152,14 @@ def main(argv: list[str]) -> int:
         prog="bench-compare", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     p.add_argument("--base", default="", help="a commit")
-    p.add_argument("--case", default="all", help="a case, or several with commas; all is " + ", ".join(QUICK))
+    p.add_argument("--case", default="all", help="a case, or several with commas: " + ", ".join(QUICK))
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--options", default="", help="of the case, in place of the quick ones")
     p.add_argument("files", nargs="*", type=pathlib.Path, help="two results of one case")
     a = p.parse_args(argv)
     if a.base:
-        against(a.base, list(QUICK) if a.case == "all" else a.case.split(","), a.rounds, shlex.split(a.options))
+        cases = [c for c in QUICK if c not in BY_NAME] if a.case == "all" else a.case.split(",")
+        against(a.base, cases, a.rounds, shlex.split(a.options))
         return 0
     if len(a.files) != 2:
         p.error("give BASE=<commit>, or OLD=build/bench/a.json NEW=build/bench/b.json")

@@ -39,8 +39,16 @@ def main(argv: list[str]) -> int:
     if name != "all" and name not in cases():
         print(f"bench: no case {name!r}; there are {', '.join(cases())}", file=sys.stderr)
         return 2
+    failed = []
     for case in cases() if name == "all" else [name]:
-        load(case).main([*([part] if part else []), *argv[1:]])
+        try:
+            load(case).main([*([part] if part else []), *argv[1:]])
+        except SystemExit as e:  # a case that failed, or whose answers differ, does not keep the next ones from running
+            if e.code:
+                failed.append(f"{case}: {e.code}" if isinstance(e.code, str) else case)
+    if failed:
+        print("bench failed: " + "; ".join(failed), file=sys.stderr)
+        return 1
     return 0
 
 

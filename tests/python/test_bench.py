@@ -1,5 +1,6 @@
 """The comparisons of the benchmarks find what is wrong; a benchmark whose answers nobody compared shows nothing."""
 
+import json
 import pathlib
 import sys
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
+import compare
 import equal
 
 WANT = pa.table({"k": ["a", "b", None], "v": [1.5, 0.0, float("nan")]})
@@ -93,3 +95,23 @@ def test_answers_that_agree(tmp_path, got, ordered):
 )
 def test_answers_that_do_not(tmp_path, got, ordered):
     assert answers(tmp_path, got, ROWS, ordered) != ""
+
+
+def test_two_results_side_by_side(tmp_path, capsys):
+    files = []
+    for name, cpu in (("old", 1.0), ("new", 1.5)):
+        files.append(tmp_path / f"{name}.json")
+        runs = [{"cpu": cpu, "wall": 2.0, "rows": 7}, {"cpu": cpu + 100, "wall": 2.0}, {"cpu": cpu - 0.5, "wall": 2.0}]
+        result = {"q1": {"riverbed": runs, "duckdb": []}, "q2": {"riverbed": [{"error": "no"}]}}
+        files[-1].write_text(json.dumps({"case": "tpch", "machine": name, "result": result}))
+    assert compare.main([str(f) for f in files]) == 0
+    shown = capsys.readouterr().out
+    assert "| q1/riverbed |    cpu |     1 |   1.5 |     1.5 | slower |" in shown
+    assert "geometric mean of new/old, wall: 1.000 of 1" in shown
+
+
+def test_results_of_two_cases_are_not_compared(tmp_path):
+    for case in ("tpch", "sort"):
+        (tmp_path / case).write_text(json.dumps({"case": case, "machine": "", "result": {}}))
+    with pytest.raises(SystemExit):
+        compare.main([str(tmp_path / "tpch"), str(tmp_path / "sort")])
