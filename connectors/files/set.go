@@ -220,7 +220,7 @@ func (p *projection) narrowing(n *flow.Narrowing) *flow.Narrowing {
 				return nil
 			}
 		}
-		out.Stages[i] = flow.Stage{Columns: cols, Select: st.Select}
+		out.Stages[i] = flow.Stage{Columns: cols, Pure: st.Pure, Select: st.Select}
 	}
 	return out
 }

@@ -16,6 +16,7 @@ type takeFunc = func(a arrow.Array, rows []int32) arrow.Array
 type batch struct {
 	group *group
 	cols  []arrow.Array
+	coded []bool  // columns whose codes are loaded: see coder
 	read  int     // rows of the row group that it covers
 	rows  int     // rows that are left
 	sel   []int32 // which; nil: all
@@ -27,29 +28,29 @@ func (b *batch) decode(i int) (err error) {
 		return nil
 	}
 	c := b.group.columns[i]
-	if b.sel == nil {
+	if b.coded[i] {
+		b.cols[i], err = c.(coder).at(b.sel)
+	} else if b.sel == nil {
 		b.cols[i], err = c.next(b.read)
 	} else {
 		b.cols[i], err = c.pick(b.read, b.sel, b.group.narrow.Take)
 	}
-	if err != nil {
-		return files.Corrupt(Format{}, b.group.file.ref.Name(), fmt.Errorf("column %q: %w", b.group.names[i], err))
+	return b.corrupt(i, err)
+}
+
+// corrupt names the file and the column of an error, if there is one.
+func (b *batch) corrupt(i int, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return files.Corrupt(Format{}, b.group.file.ref.Name(), fmt.Errorf("column %q: %w", b.group.names[i], err))
 }
 
 // narrow applies the stages. A stage's columns are gathered to the rows that it leaves, and their old buffers reused: nobody
 // else has seen them.
 func (b *batch) narrow(n *flow.Narrowing) error {
-	for _, st := range n.Stages {
-		in := make([]arrow.Array, len(st.Columns))
-		for k, c := range st.Columns {
-			if err := b.decode(c); err != nil {
-				return err
-			}
-			in[k] = b.cols[c]
-		}
-		keep, all, err := st.Select(b.group.worker, in, b.rows)
+	for k, st := range n.Stages {
+		keep, all, err := b.choose(k, st)
 		if err != nil {
 			return err
 		}
@@ -68,6 +69,24 @@ func (b *batch) narrow(n *flow.Narrowing) error {
 		b.sel = compose(b.sel, keep)
 	}
 	return nil
+}
+
+// choose asks a stage which rows are left.
+func (b *batch) choose(stage int, st flow.Stage) (keep []int32, all bool, err error) {
+	if st.Pure && len(st.Columns) == 1 {
+		keep, all, ok, err := b.byCode(stage, st)
+		if ok || err != nil {
+			return keep, all, err
+		}
+	}
+	in := make([]arrow.Array, len(st.Columns))
+	for k, c := range st.Columns {
+		if err := b.decode(c); err != nil {
+			return nil, false, err
+		}
+		in[k] = b.cols[c]
+	}
+	return st.Select(b.group.worker, in, b.rows)
 }
 
 // compose is the rows of outer at inner; a nil outer is all rows.

@@ -94,10 +94,10 @@ func (c *chunk) page(v values) error {
 	return nil
 }
 
-// read fills rows rows: for each stretch that lies in one page it calls decode with the stretch's first row, its
+// read fills the rows from row from to rows: for each stretch that lies in one page it calls decode with the stretch's first row, its
 // rows and the number of those that are not NULL.
-func (c *chunk) read(v values, valid *validity, rows int, decode func(at, n, valid int) error) error {
-	for at := 0; at < rows; {
+func (c *chunk) read(v values, valid *validity, from, rows int, decode func(at, n, valid int) error) error {
+	for at := from; at < rows; {
 		if err := c.page(v); err != nil {
 			return err
 		}

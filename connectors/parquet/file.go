@@ -144,6 +144,10 @@ func (p *parquetFile) Read(ctx context.Context, req files.ReadRequest) (_ files.
 		return nil, err
 	}
 	g := &group{file: p, src: f, left: p.units[req.Unit].Rows, batch: int64(req.BatchRows), narrow: req.Narrow, worker: req.Worker}
+	g.rows = g.left
+	if g.narrow != nil {
+		g.answers, g.kept = make([]answer, len(g.narrow.Stages)), make([][]int32, len(g.narrow.Stages))
+	}
 	if g.batch <= 0 {
 		g.batch = files.DefaultBatchRows
 	}
@@ -165,6 +169,9 @@ type group struct {
 	batch   int64
 	narrow  *flow.Narrowing
 	worker  int
+	answers []answer  // of stages; nil: not asked
+	kept    [][]int32 // by stages, used again
+	rows    int64
 }
 
 func (g *group) open(ctx context.Context, req files.ReadRequest) error {
@@ -256,7 +263,7 @@ func (g *group) Next(context.Context) (_ files.Batch, err error) {
 	}
 	n := min(g.left, g.batch)
 	g.left -= n
-	b := batch{group: g, read: int(n), rows: int(n), cols: make([]arrow.Array, len(g.columns))}
+	b := batch{group: g, read: int(n), rows: int(n), cols: make([]arrow.Array, len(g.columns)), coded: make([]bool, len(g.columns))}
 	if g.narrow != nil {
 		if err := b.narrow(g.narrow); err != nil {
 			return files.Batch{}, err

@@ -22,14 +22,12 @@ type element interface {
 
 // fixed reads a column of values of one width.
 type fixed[T element] struct {
-	chunk
+	coded
 	typ   arrow.DataType
-	size  int                       // bytes of a value in PLAIN encoding
+	width int                       // bytes of a value in PLAIN encoding
 	plain func(dst []T, src []byte) // decodes len(dst) values
 
 	dict    []T
-	inDict  bool
-	idx     hybrid
 	src     []byte
 	lent    bool // batches come back to the reader: see recycle
 	tmp     []T  // see ahead
@@ -38,17 +36,19 @@ type fixed[T element] struct {
 
 func (f *fixed[T]) close() {
 	f.chunk.close()
-	giveBack(arrow.GetBytes(f.dict))
+	giveBack(arrow.GetBytes(f.dict[:0]))
 	f.dict = nil
 }
 
 func (f *fixed[T]) lend() { f.lent = true }
 
 func (f *fixed[T]) dictionary(data []byte, n int) error {
-	if n < 0 || n*f.size > len(data) {
+	if n < 0 || n*f.width > len(data) {
 		return errTruncated
 	}
-	f.dict = grabOf[T](n)
+	all := grabOf[T](n + 1)
+	clear(all[n:]) // what stands for NULL
+	f.dict, f.size = all[:n], n
 	f.plain(f.dict, data)
 	return nil
 }
@@ -81,7 +81,15 @@ func startIndices(h *hybrid, data []byte) error {
 func (f *fixed[T]) next(rows int) (arrow.Array, error) {
 	out := f.values(rows)
 	v := validity{rows: rows}
-	err := f.read(f, &v, rows, func(at, n, valid int) error {
+	if err := f.fill(out, &v, 0, rows); err != nil {
+		return nil, err
+	}
+	return f.array(out, &v), nil
+}
+
+// fill decodes the rows of out from row from on.
+func (f *fixed[T]) fill(out []T, v *validity, from, rows int) error {
+	return f.read(f, v, from, rows, func(at, n, valid int) error {
 		if err := f.decode(out[at : at+valid]); err != nil {
 			return err
 		}
@@ -90,10 +98,52 @@ func (f *fixed[T]) next(rows int) (arrow.Array, error) {
 		}
 		return nil
 	})
-	if err != nil {
+}
+
+func (f *fixed[T]) array(out []T, v *validity) arrow.Array {
+	return makeArray(f.typ, len(out), v, memory.NewBufferBytes(arrow.GetBytes(out)))
+}
+
+func (f *fixed[T]) known() (int, bool, error) {
+	err := f.page(f)
+	return f.size, f.inDict, err
+}
+
+func (f *fixed[T]) entries() arrow.Array {
+	v := validUntilLast(f.size + 1)
+	return f.array(f.dict[:f.size+1], &v)
+}
+
+func (f *fixed[T]) load(rows int) (arrow.Array, error) {
+	got, err := f.loadCodes(f, rows)
+	if err != nil || got == rows {
 		return nil, err
 	}
-	return makeArray(f.typ, rows, &v, memory.NewBufferBytes(arrow.GetBytes(out))), nil
+	out := f.values(rows)
+	f.look(out[:got], f.row)
+	if err := f.fill(out, &f.valid, got, rows); err != nil {
+		return nil, err
+	}
+	return f.array(out, &f.valid), nil
+}
+
+func (f *fixed[T]) at(sel []int32) (arrow.Array, error) {
+	codes, v := f.pickCodes(sel)
+	out := f.values(len(codes))
+	f.look(out, codes)
+	if sel != nil {
+		giveBack(arrow.GetBytes(codes))
+	}
+	return f.array(out, &v), nil
+}
+
+// look sets out to the values of codes.
+func (f *fixed[T]) look(out []T, codes []uint32) {
+	dict := f.dict[:f.size+1]
+	codes = codes[:len(out)]
+	for i, x := range codes {
+		out[i] = dict[x]
+	}
 }
 
 // values makes room for n values, all of which will be written.
@@ -110,7 +160,7 @@ func (f *fixed[T]) pick(rows int, sel []int32, _ takeFunc) (arrow.Array, error) 
 	out := f.values(len(sel))
 	v := validity{rows: rows}
 	done := 0
-	err := f.read(f, &v, rows, func(at, n, valid int) error {
+	err := f.read(f, &v, 0, rows, func(at, n, valid int) error {
 		want, to := within(sel[done:], at+n), out[done:]
 		done += len(want)
 		if valid == n {
@@ -154,7 +204,7 @@ func (f *fixed[T]) some(dst []T, want []int32, at, n int) error {
 	switch {
 	case f.inDict:
 		return f.someIndexed(dst, want, at, n)
-	case n*f.size > len(f.src):
+	case n*f.width > len(f.src):
 		return errTruncated
 	case len(want) > n/8:
 		if err := f.ahead(n); err != nil {
@@ -166,9 +216,9 @@ func (f *fixed[T]) some(dst []T, want []int32, at, n int) error {
 		return nil
 	}
 	for i, row := range want {
-		f.plain(dst[i:i+1], f.src[(int(row)-at)*f.size:])
+		f.plain(dst[i:i+1], f.src[(int(row)-at)*f.width:])
 	}
-	f.src = f.src[n*f.size:]
+	f.src = f.src[n*f.width:]
 	return nil
 }
 
@@ -224,11 +274,11 @@ func makeArray(t arrow.DataType, rows int, v *validity, buffers ...*memory.Buffe
 
 func (f *fixed[T]) decode(dst []T) error {
 	if !f.inDict {
-		if len(dst)*f.size > len(f.src) {
+		if len(dst)*f.width > len(f.src) {
 			return errTruncated
 		}
 		f.plain(dst, f.src)
-		f.src = f.src[len(dst)*f.size:]
+		f.src = f.src[len(dst)*f.width:]
 		return nil
 	}
 	dict := f.dict
@@ -263,14 +313,19 @@ func (f *fixed[T]) decode(dst []T) error {
 
 // spread moves the first valid values of dst to the rows whose bit is set, from the back, so that none is overwritten.
 func spread[T any](dst []T, valid int, bits []byte, at int) {
-	j := valid - 1
 	var zero T
+	spreadOr(dst, valid, bits, at, zero)
+}
+
+// spreadOr is spread with a value of its own for the other rows.
+func spreadOr[T any](dst []T, valid int, bits []byte, at int, null T) {
+	j := valid - 1
 	for i := len(dst) - 1; i >= 0; i-- {
 		if bitutil.BitIsSet(bits, at+i) {
 			dst[i] = dst[j]
 			j--
 		} else {
-			dst[i] = zero
+			dst[i] = null
 		}
 	}
 }
@@ -308,7 +363,7 @@ func (b *booleans) next(rows int) (arrow.Array, error) {
 	out := make([]byte, (rows+7)/8)
 	v := validity{rows: rows}
 	tmp := make([]bool, 0, rows)
-	err := b.read(b, &v, rows, func(at, n, valid int) error {
+	err := b.read(b, &v, 0, rows, func(at, n, valid int) error {
 		tmp = tmp[:n]
 		if err := b.decode(tmp[:valid]); err != nil {
 			return err

@@ -61,6 +61,28 @@ func (h *hybrid) next() error {
 	return nil
 }
 
+// read reads the next len(dst) values.
+func (h *hybrid) read(dst []uint32) error {
+	for len(dst) > 0 {
+		if h.run == 0 && h.packed == 0 {
+			if err := h.next(); err != nil {
+				return err
+			}
+		}
+		n := min(len(dst), max(h.run, h.packed))
+		if h.run > 0 {
+			h.run -= n
+			for i := range dst[:n] {
+				dst[i] = h.value
+			}
+		} else {
+			h.unpack(dst[:n])
+		}
+		dst = dst[n:]
+	}
+	return nil
+}
+
 // skip passes over n values.
 func (h *hybrid) skip(n int) error {
 	for n > 0 {

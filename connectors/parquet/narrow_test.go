@@ -2,8 +2,10 @@ package parquet
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -15,23 +17,26 @@ import (
 	"github.com/riverbed/riverbed/core/kernels"
 )
 
+// layouts are ways in which pages hold their values.
+var layouts = []struct {
+	name      string
+	distinct  int
+	nullEvery int
+	required  bool
+	opts      []pq.WriterProperty
+}{
+	{"dictionary", 300, 5, false, []pq.WriterProperty{pq.WithDataPageSize(2048)}},
+	{"few nulls", 300, 3000, false, []pq.WriterProperty{pq.WithDataPageSize(512)}},
+	{"plain", 1 << 20, 4, false, []pq.WriterProperty{pq.WithDictionaryDefault(false), pq.WithDataPageSize(2048)}},
+	{"dictionary falls back to plain", 1 << 20, 0, false, []pq.WriterProperty{pq.WithDictionaryPageSizeLimit(4096), pq.WithDataPageSize(2048)}},
+	{"required", 50, 0, true, []pq.WriterProperty{pq.WithDataPageSize(1024), pq.WithCompression(compress.Codecs.Snappy)}},
+	{"long runs", 1, 9, false, nil},
+	{"pages of version 2", 300, 5, false, []pq.WriterProperty{pq.WithDataPageVersion(pq.DataPageV2), pq.WithDataPageSize(2048), pq.WithMaxRowGroupLength(700)}},
+}
+
 // Two stages drop random rows; every column must come as from a whole read of which these rows are taken.
 func TestNarrowing(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		distinct  int
-		nullEvery int
-		required  bool
-		opts      []pq.WriterProperty
-	}{
-		{"dictionary", 300, 5, false, []pq.WriterProperty{pq.WithDataPageSize(2048)}},
-		{"few nulls", 300, 3000, false, []pq.WriterProperty{pq.WithDataPageSize(512)}},
-		{"plain", 1 << 20, 4, false, []pq.WriterProperty{pq.WithDictionaryDefault(false), pq.WithDataPageSize(2048)}},
-		{"dictionary falls back to plain", 1 << 20, 0, false, []pq.WriterProperty{pq.WithDictionaryPageSizeLimit(4096), pq.WithDataPageSize(2048)}},
-		{"required", 50, 0, true, []pq.WriterProperty{pq.WithDataPageSize(1024), pq.WithCompression(compress.Codecs.Snappy)}},
-		{"long runs", 1, 9, false, nil},
-		{"pages of version 2", 300, 5, false, []pq.WriterProperty{pq.WithDataPageVersion(pq.DataPageV2), pq.WithDataPageSize(2048), pq.WithMaxRowGroupLength(700)}},
-	} {
+	for _, c := range layouts {
 		t.Run(c.name, func(t *testing.T) {
 			const rows = 2500
 			b := randomBatch(rows, c.distinct, c.nullEvery, c.required)
@@ -91,6 +96,60 @@ func TestNarrowing(t *testing.T) {
 						if got[i] != want[i] {
 							t.Fatalf("keep %g of %s, %s: row %d\ngot  %s\nwant %s", keep, allTypes[first].name, allTypes[second].name, i, got[i], want[i])
 						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A stage that depends on values alone may be asked about dictionaries: the rows must be those of a stage that is asked about
+// every row.
+func TestNarrowingByCode(t *testing.T) {
+	for _, c := range layouts {
+		t.Run(c.name, func(t *testing.T) {
+			const rows = 2500
+			path := filepath.Join(t.TempDir(), "x.parquet")
+			write(t, path, randomBatch(rows, c.distinct, c.nullEvery, c.required), c.opts...)
+			rel := ct.OpenRelation(t, Source, map[string]string{"path": path})
+			all := make([]int, len(allTypes))
+			for i := range all {
+				all[i] = i
+			}
+			asked := 0
+			stage := func(column int, pure bool, modulus uint32) flow.Stage {
+				return flow.Stage{Columns: []int{column}, Pure: pure, Select: func(_ int, in []arrow.Array, n int) ([]int32, bool, error) {
+					if in[0].Len() != n {
+						return nil, false, fmt.Errorf("%d rows, an array of %d", n, in[0].Len())
+					}
+					asked += n
+					sel := []int32{}
+					for i := range n {
+						h := fnv.New32()
+						_, _ = h.Write([]byte(in[0].ValueStr(i))) // of NULL too
+						if h.Sum32()%modulus != 1 {
+							sel = append(sel, int32(i))
+						}
+					}
+					return sel, len(sel) == n, nil
+				}}
+			}
+			for i := range all {
+				for _, modulus := range []uint32{2, 7} {
+					var got [2][]string
+					var questions [2]int
+					for p, pure := range []bool{false, true} {
+						asked = 0
+						next := (i + 1) % len(all)
+						narrow := &flow.Narrowing{Take: kernels.Take, Stages: []flow.Stage{stage(i, pure, modulus), stage(next, pure, 3), stage(i, pure, 5)}}
+						got[p] = ct.Scan(t, rel, flow.ScanRequest{Columns: all, BatchRows: 400, Narrow: narrow, Workers: 1})
+						questions[p] = asked
+					}
+					if !slices.Equal(got[0], got[1]) {
+						t.Errorf("%s, modulus %d: %d rows by value, %d by row", allTypes[i].name, modulus, len(got[1]), len(got[0]))
+					}
+					if c.name == "required" && (allTypes[i].name == "i64" || allTypes[i].name == "s") && modulus == 7 && questions[1] > questions[0]/2 {
+						t.Errorf("%s: %d values were asked about, of %d rows", allTypes[i].name, questions[1], questions[0])
 					}
 				}
 			}

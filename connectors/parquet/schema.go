@@ -188,10 +188,12 @@ func own(l *leaf, c *schema.Column) {
 	case pq.Types.ByteArray:
 		switch kind {
 		case types.Varchar, types.JSON:
-			l.open = func(ch chunk) column { return &byteArrays{chunk: ch, typ: arrow.BinaryTypes.String, text: true} }
+			l.open = func(ch chunk) column {
+				return &byteArrays{coded: coded{chunk: ch}, typ: arrow.BinaryTypes.String, text: true}
+			}
 			l.stat = func(b []byte) types.Value { return string(b) }
 		case types.Blob:
-			l.open = func(ch chunk) column { return &byteArrays{chunk: ch, typ: arrow.BinaryTypes.Binary} }
+			l.open = func(ch chunk) column { return &byteArrays{coded: coded{chunk: ch}, typ: arrow.BinaryTypes.Binary} }
 			l.stat = func(b []byte) types.Value { return append([]byte(nil), b...) }
 		}
 	case pq.Types.FixedLenByteArray:
@@ -208,7 +210,7 @@ func own(l *leaf, c *schema.Column) {
 // ownFixed sets a decoder of values of one width.
 func ownFixed[T element](l *leaf, size int, plain func([]T, []byte), stat func([]byte) types.Value) {
 	typ := l.field.Type.Arrow()
-	l.open = func(ch chunk) column { return &fixed[T]{chunk: ch, typ: typ, size: size, plain: plain} }
+	l.open = func(ch chunk) column { return &fixed[T]{coded: coded{chunk: ch}, typ: typ, width: size, plain: plain} }
 	if stat != nil {
 		l.stat = func(b []byte) types.Value {
 			if len(b) < size {

@@ -22,16 +22,16 @@ var errNotUTF8 = errors.New("a text column holds bytes that are not UTF-8")
 
 // byteArrays reads a column of strings or blobs into the dense form of offsets and bytes.
 type byteArrays struct {
-	chunk
+	coded
 	typ  arrow.DataType
 	text bool
 
 	dict             []byte   // values one after another, then slack
-	offsets          []uint32 // n+1 of them
-	inDict           bool
-	idx              hybrid
+	offsets          []uint32 // n+2 of them: NULL is the empty value behind the last
+	sound            bool     // the dictionary holds no text that is not UTF-8
 	src              []byte
-	guess, guessRows int // bytes and rows of the last batch
+	plain            bool // the batch has values from outside the dictionary
+	guess, guessRows int  // bytes and rows of the last batch
 	scratch          [indexBlock]uint32
 }
 
@@ -39,7 +39,8 @@ func (b *byteArrays) dictionary(data []byte, n int) error {
 	if n < 0 || 4*n > len(data) {
 		return errTruncated
 	}
-	b.offsets = make([]uint32, 1, n+1)
+	b.size = n
+	b.offsets = make([]uint32, 1, n+2)
 	b.dict = make([]byte, 0, len(data)-4*n+slack)
 	for range n {
 		if len(data) < 4 {
@@ -53,8 +54,20 @@ func (b *byteArrays) dictionary(data []byte, n int) error {
 		b.offsets = append(b.offsets, uint32(len(b.dict)))
 		data = data[4+size:]
 	}
+	b.offsets = append(b.offsets, uint32(len(b.dict)))
 	b.dict = append(b.dict, make([]byte, slack)...)
+	b.sound = !b.text || b.wellFormed()
 	return nil
+}
+
+// wellFormed reports whether every value of the dictionary is UTF-8: all of it is, and no value begins inside a character.
+func (b *byteArrays) wellFormed() bool {
+	for _, at := range b.offsets {
+		if int(at) < len(b.dict) && !utf8.RuneStart(b.dict[at]) {
+			return false
+		}
+	}
+	return utf8.Valid(b.dict)
 }
 
 func (b *byteArrays) start(enc pq.Encoding, data []byte) error {
@@ -73,7 +86,17 @@ func (b *byteArrays) next(rows int) (arrow.Array, error) {
 	ends := make([]int32, rows+1)
 	out := make([]byte, 0, b.room(rows))
 	v := validity{rows: rows}
-	err := b.read(b, &v, rows, func(at, n, valid int) (err error) {
+	b.plain = false
+	out, err := b.fill(ends, out, &v, 0, rows)
+	if err != nil {
+		return nil, err
+	}
+	return b.array(ends, out, &v)
+}
+
+// fill appends the values of the rows from row from on.
+func (b *byteArrays) fill(ends []int32, out []byte, v *validity, from, rows int) ([]byte, error) {
+	err := b.read(b, v, from, rows, func(at, n, valid int) (err error) {
 		before := int32(len(out))
 		if out, err = b.decode(ends[at+1:at+1+valid], out); err != nil {
 			return err
@@ -83,14 +106,58 @@ func (b *byteArrays) next(rows int) (arrow.Array, error) {
 		}
 		return nil
 	})
+	return out, err
+}
+
+// array makes the batch's array when its text is UTF-8.
+func (b *byteArrays) array(ends []int32, out []byte, v *validity) (arrow.Array, error) {
+	rows := len(ends) - 1
+	b.seen(rows, len(out))
+	if b.text && (b.plain || !b.sound) && !utf8.Valid(out) {
+		return nil, errNotUTF8
+	}
+	return makeArray(b.typ, rows, v, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(ends)), memory.NewBufferBytes(out)), nil
+}
+
+// known is false also of a dictionary that holds broken text: what a row reads must be judged then.
+func (b *byteArrays) known() (int, bool, error) {
+	err := b.page(b)
+	return b.size, b.inDict && b.sound, err
+}
+
+func (b *byteArrays) entries() arrow.Array {
+	v := validUntilLast(b.size + 1)
+	return makeArray(b.typ, b.size+1, &v, memory.NewBufferBytes(arrow.Uint32Traits.CastToBytes(b.offsets)), memory.NewBufferBytes(b.dict))
+}
+
+func (b *byteArrays) load(rows int) (arrow.Array, error) {
+	b.plain = false
+	got, err := b.loadCodes(b, rows)
+	if err != nil || got == rows {
+		return nil, err
+	}
+	ends := make([]int32, rows+1)
+	out, err := b.gather(b.row[:got], ends[1:got+1], make([]byte, 0, b.room(rows)))
 	if err != nil {
 		return nil, err
 	}
-	b.seen(rows, len(out))
-	if b.text && !utf8.Valid(out) {
-		return nil, errNotUTF8
+	if out, err = b.fill(ends, out, &b.valid, got, rows); err != nil {
+		return nil, err
 	}
-	return makeArray(b.typ, rows, &v, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(ends)), memory.NewBufferBytes(out)), nil
+	return b.array(ends, out, &b.valid)
+}
+
+func (b *byteArrays) at(sel []int32) (arrow.Array, error) {
+	codes, v := b.pickCodes(sel)
+	ends := make([]int32, len(codes)+1)
+	out, err := b.gather(codes, ends[1:], make([]byte, 0, b.room(len(codes))))
+	if err != nil {
+		return nil, err
+	}
+	if sel != nil {
+		giveBack(arrow.GetBytes(codes))
+	}
+	return b.array(ends, out, &v)
 }
 
 // pick copies only the values that are wanted.
@@ -98,8 +165,9 @@ func (b *byteArrays) pick(rows int, sel []int32, _ takeFunc) (arrow.Array, error
 	ends := make([]int32, len(sel)+1)
 	out := make([]byte, 0, b.room(len(sel)))
 	v := validity{rows: rows}
+	b.plain = false
 	done := 0
-	err := b.read(b, &v, rows, func(at, n, valid int) (err error) {
+	err := b.read(b, &v, 0, rows, func(at, n, valid int) (err error) {
 		want := within(sel[done:], at+n)
 		to := ends[done+1 : done+1+len(want)]
 		done += len(want)
@@ -116,12 +184,8 @@ func (b *byteArrays) pick(rows int, sel []int32, _ takeFunc) (arrow.Array, error
 	if err != nil {
 		return nil, err
 	}
-	b.seen(len(sel), len(out))
-	if b.text && !utf8.Valid(out) {
-		return nil, errNotUTF8
-	}
 	v.narrow(sel)
-	return makeArray(b.typ, len(sel), &v, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(ends)), memory.NewBufferBytes(out)), nil
+	return b.array(ends, out, &v)
 }
 
 // someIndexed appends the values at want, rows from at on, of the next n values, and notes where each ends.
@@ -167,6 +231,7 @@ func (b *byteArrays) someIndexed(ends []int32, want []int32, at, n int, out []by
 
 // somePlain is someIndexed for values that stand in the page.
 func (b *byteArrays) somePlain(ends []int32, want []int32, at, n int, out []byte) ([]byte, error) {
+	b.plain = true
 	src, p, k := b.src, 0, 0
 	for row := at; row < at+n; row++ {
 		if p+4 > len(src) {
@@ -289,6 +354,7 @@ var errTooLong = errors.New("a batch of one column holds more than 2 GiB of text
 
 // decodePlain reads values that stand in the page with their lengths: first the lengths, then the bytes.
 func (b *byteArrays) decodePlain(ends []int32, out []byte) ([]byte, error) {
+	b.plain = true
 	src := b.src
 	total, p := len(out), 0
 	for i := range ends {

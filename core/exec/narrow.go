@@ -47,6 +47,7 @@ func (s *scan) filterStages() ([]flow.Stage, error) {
 		if out[i], err = s.filterStage(g.cols, g.conds); err != nil {
 			return nil, err
 		}
+		out[i].Pure = true
 	}
 	return out, nil
 }
@@ -183,7 +184,7 @@ func (s *scan) narrow(m *membership) {
 		return
 	}
 	tests := make([]*memberTest, s.workers)
-	s.stages = append(s.stages, flow.Stage{Columns: cols, Select: func(w int, in []arrow.Array, n int) ([]int32, bool, error) {
+	s.stages = append(s.stages, flow.Stage{Columns: cols, Pure: true, Select: func(w int, in []arrow.Array, n int) ([]int32, bool, error) {
 		t := tests[w]
 		if t == nil {
 			t = &memberTest{find: m.finder()}

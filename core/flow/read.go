@@ -55,6 +55,9 @@ type Narrowing struct {
 // Stage is one filter of a Narrowing. It must not keep the arrays that it is shown.
 type Stage struct {
 	Columns []int // positions in ScanRequest.Columns
+	// Pure: what is said of a row depends on its values alone, or keeps more, and no values make it fail. Then a relation may
+	// ask about values instead of rows, also about some that no row has.
+	Pure bool
 	// Select returns the rows to keep, in rising order, or all. What it returns holds until the worker's next call. A worker
 	// number is used by one goroutine at a time.
 	Select func(worker int, cols []arrow.Array, n int) (rows []int32, all bool, err error)
