@@ -108,6 +108,13 @@ func (f Format) Open(ctx context.Context, ref files.Ref, fields []types.Field) (
 	}
 	c.dialect, c.header, c.width = s.Dialect, s.Header, len(s.Fields)
 	c.units = []files.Unit{{Rows: -1, Bytes: ref.Info.Size}}
+	if c.width == 0 { // empty lines alone: the user's columns
+		c.width, c.header = len(fields), false
+		for i := range fields {
+			c.columns = append(c.columns, i)
+		}
+		return c, nil
+	}
 	// Columns are found by the names of the header; without one, or when the user names them anew, by position.
 	at := map[string]int{}
 	for i, h := range s.Fields {
@@ -165,6 +172,7 @@ func (c *csvFile) Read(ctx context.Context, req files.ReadRequest) (files.Batche
 			return nil, b.failed(err)
 		}
 	}
+	b.r.KeepEmpty = c.width == 1
 	return b, nil
 }
 

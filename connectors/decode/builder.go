@@ -82,6 +82,8 @@ func NewBuilder(t types.Type) (Builder, error) {
 			}
 			return sec*perSec + nanos/(1e9/perSec), ok && sec < limit && sec > -limit
 		}), nil
+	case types.Interval:
+		return newFixed(t, parseInterval), nil
 	case types.UUID:
 		return &uuidBuilder{}, nil
 	case types.Varchar, types.JSON, types.Blob:

@@ -72,7 +72,7 @@ func Text(t types.Type, a arrow.Array) (TextWriter, error) {
 	case *array.MonthDayNanoInterval:
 		return func(dst []byte, row int) []byte {
 			v := x.Value(row)
-			return fmt.Appendf(dst, "%d months %d days %d microseconds", v.Months, v.Days, v.Nanoseconds/1000)
+			return append(dst, types.Format(types.IntervalValue{Months: v.Months, Days: v.Days, Micros: v.Nanoseconds / 1000}, types.Span)...)
 		}, nil
 	}
 	return nil, fmt.Errorf("%s has no text form here", t)

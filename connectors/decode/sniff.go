@@ -15,6 +15,7 @@ var candidates = []struct {
 }{
 	{types.Bool, func(s []byte) bool { _, ok := parseBool(s); return ok && len(s) >= 4 }},
 	{types.Int64, func(s []byte) bool { _, ok := parseInt(s); return ok && plainNumber(s) }},
+	{types.Int128, func(s []byte) bool { _, ok := parseDecimal(s, 38, 0); return ok && plainNumber(s) }},
 	{types.Float64, func(s []byte) bool { _, ok := parseFloat(s); return ok }},
 	{types.TimeUS, func(s []byte) bool { _, ok := parseTime(s); return ok }},
 	{types.Date32, func(s []byte) bool { _, ok := parseDate(s); return ok }},
@@ -22,6 +23,9 @@ var candidates = []struct {
 	{types.TsTZ, func(s []byte) bool { _, _, _, ok := parseTimestamp(s); return ok }},
 	{types.UUIDType, func(s []byte) bool { _, _, ok := parseUUID(s); return ok }},
 }
+
+// zonedCandidate is the place of TIMESTAMPTZ among the candidates.
+const zonedCandidate = 7
 
 // plainNumber: only digits and a sign; 1e3 and 1.0 are DOUBLE when a type is guessed.
 func plainNumber(s []byte) bool {
@@ -63,7 +67,7 @@ func (h *Shapes) See(s []byte) {
 			h.no |= bit
 		}
 	}
-	if h.no&(1<<6) == 0 && !hasUTCOffsetOnly(s) {
+	if h.no&(1<<zonedCandidate) == 0 && !hasUTCOffsetOnly(s) {
 		h.seen |= sawDistance
 	}
 }

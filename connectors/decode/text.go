@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // The parsers below read one value from text as DuckDB's casts do. They report failure by ok alone, so that a loop
@@ -416,4 +419,17 @@ func hexDigit(c byte) byte {
 func ParseTimestamp(s string) (time.Time, bool) {
 	sec, nanos, offset, ok := parseTimestamp([]byte(s))
 	return time.Unix(sec-offset, nanos).UTC(), ok
+}
+
+// parseInterval reads DuckDB's text of an interval, and what a literal may say.
+func parseInterval(s []byte) (arrow.MonthDayNanoInterval, bool) {
+	v, err := types.ParseValue(string(s), types.Span)
+	if err != nil {
+		return arrow.MonthDayNanoInterval{}, false
+	}
+	iv := v.(types.IntervalValue)
+	if iv.Micros > math.MaxInt64/1000 || iv.Micros < math.MinInt64/1000 {
+		return arrow.MonthDayNanoInterval{}, false
+	}
+	return arrow.MonthDayNanoInterval{Months: iv.Months, Days: iv.Days, Nanoseconds: iv.Micros * 1000}, true
 }

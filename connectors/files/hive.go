@@ -3,6 +3,7 @@ package files
 import (
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ const hiveNull = "__HIVE_DEFAULT_PARTITION__"
 // pair is one key=value folder.
 type pair struct{ key, value string }
 
-// hivePairs reads the key=value folders above a file.
+// hivePairs reads the key=value folders above a file, in the order of their keys, which is DuckDB's.
 func hivePairs(path string) []pair {
 	var out []pair
 	parts := strings.Split(filepath.ToSlash(path), "/")
@@ -31,6 +32,7 @@ func hivePairs(path string) []pair {
 		}
 		out = append(out, pair{key, value})
 	}
+	slices.SortStableFunc(out, func(a, b pair) int { return strings.Compare(a.key, b.key) })
 	return out
 }
 

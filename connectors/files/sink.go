@@ -46,6 +46,11 @@ func NewWriter(ctx context.Context, req connectors.SinkRequest, f SinkFormat) (c
 	if err != nil {
 		return nil, err
 	}
+	switch filepath.Base(path) {
+	case ".", "..", string(filepath.Separator):
+		return nil, errs.New(errs.Usage, "open sink", "%s needs the name of a file or of a folder of its own, and %q is neither", f.Name, req.Settings.String("path")).
+			WithHint("write %q for one file, or name a folder that gets a file for each epoch", filepath.Join(path, "result"+f.Extensions[0]))
+	}
 	w := &writer{format: f, store: store, path: path, pipeline: req.Pipeline}
 	if w.fields, w.changelog, err = connectors.AppendFields(f.Name, req); err != nil {
 		return nil, err

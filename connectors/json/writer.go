@@ -31,7 +31,7 @@ type encoder struct {
 }
 
 func (e *encoder) Write(cols []arrow.Array, rows int) error {
-	enc, err := djson.NewEncoder(e.fields, cols)
+	enc, err := djson.Form{BareSpecials: true}.NewEncoder(e.fields, cols)
 	if err != nil {
 		return err
 	}

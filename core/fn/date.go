@@ -129,7 +129,7 @@ func toUnits(per int64) []Overload {
 	for _, t := range (Types{types.Date32, types.TsUS, types.TsTZ, types.TimeUS, types.Span}) {
 		out = append(out, fallible(Types{t}, types.Int64, func(c *Call) (arrow.Array, error) {
 			at := instantOf(c, 0, t)
-			return fixed(c, func(i int) int64 { return at(i) / per })
+			return fixedOrNull(c, func(i int) (int64, bool) { return at(i) / per, finite(t, at(i)) })
 		}))
 	}
 	return out
@@ -140,16 +140,21 @@ func toNanos() []Overload {
 	for _, t := range (Types{types.Date32, types.TsUS, types.TsTZ, types.TimeUS, types.Span}) {
 		out = append(out, fallible(Types{t}, types.Int64, func(c *Call) (arrow.Array, error) {
 			at := instantOf(c, 0, t)
-			return fixed(c, func(i int) int64 {
+			return fixedOrNull(c, func(i int) (int64, bool) {
 				ns, ok := mul64(at(i), 1000)
-				if !ok {
+				if !ok && finite(t, at(i)) {
 					c.failf(i, "the nanoseconds since 1970 are out of range")
 				}
-				return ns
+				return ns, finite(t, at(i))
 			})
 		}))
 	}
 	return out
+}
+
+// finite reports whether microseconds of a type are no infinity, which has no number.
+func finite(t types.Type, us int64) bool {
+	return t.Kind == types.Interval || t.Kind == types.Time || us != math.MaxInt64 && us != -math.MaxInt64
 }
 
 // instantOf reads microseconds since 1970; of an interval its length.

@@ -101,6 +101,10 @@ var mathematics = libm(
 	&Scalar{Name: "factorial", Category: Math, Summary: "n!, as a HUGEINT.", Overloads: []Overload{fallible(Types{types.Int32}, types.Int128, func(c *Call) (arrow.Array, error) {
 		n := col[int32](c, 0)
 		return fixed(c, func(i int) decimal128.Num {
+			if n.at(i) < 0 {
+				c.failf(i, "the factorial of a negative number is not defined")
+				return types.Wide(0)
+			}
 			v, ok := types.Wide(1), n.at(i) <= 33
 			for k := int64(2); k <= int64(n.at(i)) && ok; k++ {
 				v, ok = types.MulWide(v, types.Wide(k))

@@ -31,6 +31,9 @@ type Field struct {
 
 // Reader cuts a text into records.
 type Reader struct {
+	// KeepEmpty makes a record of an empty line: the NULL of a file of one column.
+	KeepEmpty bool
+
 	d      Dialect
 	src    io.Reader
 	buf    []byte
@@ -52,7 +55,7 @@ func (r *Reader) Line() int { return r.at }
 // Raw is the text of the last record, valid until the next call of Next.
 func (r *Reader) Raw() []byte { return r.raw }
 
-// Next returns the next record that is not empty, or io.EOF.
+// Next returns the next record, or io.EOF. Empty lines are passed over, but for KeepEmpty.
 func (r *Reader) Next() ([]Field, error) {
 	for {
 		n, lines, err := r.record()
@@ -63,7 +66,7 @@ func (r *Reader) Next() ([]Field, error) {
 		r.at = r.line
 		r.pos += n
 		r.line += lines
-		if len(r.raw) > 0 || len(r.fields) > 1 {
+		if len(r.raw) > 0 || len(r.fields) > 1 || r.KeepEmpty {
 			return r.fields, nil
 		}
 	}

@@ -52,14 +52,15 @@ func newColumn(t types.Type, lax bool) (column, error) {
 		}
 		return s, nil
 	case types.Map:
-		if t.Key.Kind != types.Varchar {
-			return nil, fmt.Errorf("the keys of JSON objects are VARCHAR, not %s", t.Key)
+		keys, err := decode.NewBuilder(*t.Key)
+		if err != nil || t.Key.Kind == types.Blob {
+			return nil, fmt.Errorf("the keys of JSON objects are text, which is not read as %s", t.Key)
 		}
 		value, err := newColumn(*t.Elem, lax)
 		if err != nil {
 			return nil, err
 		}
-		return &maps{typ: t.Arrow().(*arrow.MapType), keys: decode.NewStrings(), values: value}, nil
+		return &maps{typ: t.Arrow().(*arrow.MapType), keys: keys, values: value}, nil
 	}
 	b, err := decode.NewBuilder(t)
 	if err != nil {
@@ -344,7 +345,7 @@ func (s *structs) Finish() arrow.Array {
 type maps struct {
 	valid
 	typ    *arrow.MapType
-	keys   *decode.Bytes
+	keys   decode.Builder
 	values column
 	ends   []int32
 	seen   map[string]bool

@@ -16,20 +16,33 @@ import (
 
 // Encoder writes rows of one batch as JSON objects.
 //
-// Numbers stay numbers, DECIMAL with all its digits; dates and times are DuckDB's text; NaN and infinities are the
-// texts "NaN", "Infinity" and "-Infinity", which JSON has no numbers for; BLOB is base64.
+// Numbers stay numbers, DECIMAL with all its digits; dates, times and intervals are DuckDB's text; NaN and infinities,
+// which JSON has no numbers for, are the texts "NaN", "Infinity" and "-Infinity"; BLOB is base64; the keys of a MAP are
+// their text.
 type Encoder struct {
 	keys  [][]byte // `"name":`
 	write []writer
+}
+
+// Form is how the encoder writes what JSON leaves open.
+type Form struct {
+	// BareSpecials writes NaN, Infinity and -Infinity without quotes, as DuckDB's files have them: they are read back as
+	// numbers, and strict readers of JSON refuse them.
+	BareSpecials bool
 }
 
 type writer func(dst []byte, row int) []byte
 
 // NewEncoder makes an encoder of the columns.
 func NewEncoder(fields []types.Field, columns []arrow.Array) (*Encoder, error) {
+	return Form{}.NewEncoder(fields, columns)
+}
+
+// NewEncoder makes an encoder of the columns.
+func (o Form) NewEncoder(fields []types.Field, columns []arrow.Array) (*Encoder, error) {
 	e := &Encoder{}
 	for i, f := range fields {
-		w, err := newWriter(f.Type, columns[i])
+		w, err := o.newWriter(f.Type, columns[i])
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", f.Name, err)
 		}
@@ -41,7 +54,7 @@ func NewEncoder(fields []types.Field, columns []arrow.Array) (*Encoder, error) {
 
 // Value makes a writer of the JSON text of one column; NULL is null.
 func Value(t types.Type, a arrow.Array) (func(dst []byte, row int) []byte, error) {
-	return newWriter(t, a)
+	return Form{}.newWriter(t, a)
 }
 
 // Append appends the object of a row, without a newline.
@@ -57,8 +70,8 @@ func (e *Encoder) Append(dst []byte, row int) []byte {
 	return append(dst, '}')
 }
 
-func newWriter(t types.Type, a arrow.Array) (writer, error) {
-	w, err := valueWriter(t, a)
+func (o Form) newWriter(t types.Type, a arrow.Array) (writer, error) {
+	w, err := o.valueWriter(t, a)
 	if err != nil || a.NullN() == 0 {
 		return w, err
 	}
@@ -70,7 +83,7 @@ func newWriter(t types.Type, a arrow.Array) (writer, error) {
 	}, nil
 }
 
-func valueWriter(t types.Type, a arrow.Array) (writer, error) {
+func (o Form) valueWriter(t types.Type, a arrow.Array) (writer, error) {
 	switch x := a.(type) {
 	case *array.Null:
 		return func(dst []byte, _ int) []byte { return append(dst, "null"...) }, nil
@@ -90,20 +103,17 @@ func valueWriter(t types.Type, a arrow.Array) (writer, error) {
 		for i := range columns {
 			columns[i] = x.Field(i)
 		}
-		e, err := NewEncoder(t.Fields, columns)
+		e, err := o.NewEncoder(t.Fields, columns)
 		if err != nil {
 			return nil, err
 		}
 		return e.Append, nil
 	case *array.Map:
-		keys, err := newWriter(types.String, x.Keys())
-		if t.Key.Kind != types.Varchar {
-			return nil, errs.New(errs.Usage, "write", "a MAP with keys of %s has no JSON form", t.Key).WithHint("cast the keys to VARCHAR")
-		}
+		keys, err := keyWriter(*t.Key, x.Keys())
 		if err != nil {
 			return nil, err
 		}
-		values, err := newWriter(*t.Elem, x.Items())
+		values, err := o.newWriter(*t.Elem, x.Items())
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +129,7 @@ func valueWriter(t types.Type, a arrow.Array) (writer, error) {
 			return append(dst, '}')
 		}, nil
 	case *array.List:
-		elem, err := newWriter(*t.Elem, x.ListValues())
+		elem, err := o.newWriter(*t.Elem, x.ListValues())
 		if err != nil {
 			return nil, err
 		}
@@ -143,11 +153,29 @@ func valueWriter(t types.Type, a arrow.Array) (writer, error) {
 	case *array.Date32, *array.Time64, *array.Timestamp, *array.FixedSizeBinary, *array.MonthDayNanoInterval:
 		return quoted(w), nil
 	case *array.Float32:
+		if o.BareSpecials {
+			break
+		}
 		return quotedSpecial(w, func(row int) float64 { return float64(f.Value(row)) }), nil
 	case *array.Float64:
+		if o.BareSpecials {
+			break
+		}
 		return quotedSpecial(w, f.Value), nil
 	}
 	return writer(w), nil
+}
+
+// keyWriter writes the keys of a MAP as strings.
+func keyWriter(t types.Type, a arrow.Array) (writer, error) {
+	if s, ok := a.(*array.String); ok {
+		return func(dst []byte, row int) []byte { return quote(dst, s.Value(row)) }, nil
+	}
+	w, err := decode.Text(t, a)
+	if err != nil || t.IsNested() || t.Kind == types.Blob {
+		return nil, errs.New(errs.Usage, "write", "a MAP with keys of %s has no JSON form", t).WithHint("cast the keys to VARCHAR")
+	}
+	return quoted(w), nil
 }
 
 // quoted makes a JSON string of text that needs no escapes.

@@ -84,7 +84,7 @@ func (in *Inferrer) see(s *shape) error {
 		return err
 	}
 	switch {
-	case bytes.ContainsAny(text, ".eE"):
+	case bytes.ContainsAny(text, ".eENI"):
 		s.kinds |= sawFloat
 	default:
 		if _, err := strconv.ParseInt(string(text), 10, 64); err != nil {

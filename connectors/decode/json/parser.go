@@ -20,6 +20,7 @@ type parser struct {
 	pos     int
 	depth   int
 	scratch []byte
+	strict  bool // NaN and Infinity are no numbers
 }
 
 var (
@@ -188,6 +189,9 @@ func hex4(s []byte) (r rune, ok bool) {
 	return r, true
 }
 
+// specials are the floats that JSON has no numbers for, as files of DuckDB and of Python's json have them.
+var specials = [][]byte{[]byte("NaN"), []byte("Infinity"), []byte("-Infinity")}
+
 // number reads a number and returns its text.
 func (p *parser) number() ([]byte, error) {
 	data, start := p.data, p.pos
@@ -196,6 +200,14 @@ func (p *parser) number() ([]byte, error) {
 		i++
 	}
 	switch {
+	case i < len(data) && (data[i] == 'N' || data[i] == 'I') && !p.strict:
+		for _, s := range specials {
+			if bytes.HasPrefix(data[start:], s) {
+				p.pos = start + len(s)
+				return s, nil
+			}
+		}
+		return nil, p.fail("a number")
 	case i < len(data) && data[i] == '0':
 		i++
 	case i < len(data) && data[i]-'1' <= 8:
@@ -342,7 +354,10 @@ func (p *parser) array(element func() error) error {
 func (p *parser) raw() ([]byte, error) {
 	p.peek()
 	start := p.pos
-	if err := p.skip(); err != nil {
+	p.strict = true // a value of type JSON is JSON
+	err := p.skip()
+	p.strict = false
+	if err != nil {
 		return nil, err
 	}
 	return p.data[start:p.pos], nil
