@@ -132,9 +132,9 @@ func (r *rows) add(rec *kgo.Record) error {
 
 // batch returns the rows gathered and starts again.
 func (r *rows) batch() arrow.RecordBatch {
-	cols := make([]arrow.Array, len(r.fields))
+	cols := make([]arrow.Array, r.schema.NumFields())
 	if r.key != nil {
-		cols = append(cols, r.key.finish(cols))
+		r.key.finish(cols)
 	}
 	body := r.value.Finish()
 	for i, m := range r.meta {

@@ -106,14 +106,14 @@ func (k *keyColumns) truncate(n int) {
 	k.weights = k.weights[:n]
 }
 
-// finish puts the columns where they belong, returns the weights, and starts again.
-func (k *keyColumns) finish(cols []arrow.Array) arrow.Array {
+// finish puts the columns where they belong, and the weights last, and starts again.
+func (k *keyColumns) finish(cols []arrow.Array) {
 	for i, c := range k.decoder.Finish() {
 		cols[k.at[i]] = c
 	}
 	w := array.NewData(arrow.PrimitiveTypes.Int64, len(k.weights), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.GetBytes(slices.Clone(k.weights)))}, nil, 0, 0)
 	k.weights = k.weights[:0]
-	return array.NewInt64Data(w)
+	cols[len(cols)-1] = array.NewInt64Data(w)
 }
 
 // textKey is a key of one column, which is written as text.

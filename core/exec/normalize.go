@@ -67,7 +67,7 @@ func (o *normalize) run(ctx context.Context) error {
 	groups := hashtable.NewGroups(o.types)
 	ids := make([]uint32, data.rows)
 	groups.FindOrAdd(key, data.rows, ids)
-	own, count := numberRows(append(key, data.cols[n]), append(o.types[:len(o.types):len(o.types)], types.Int64), data.rows)
+	own, count := numberRows(slices.Concat(key, data.cols[n:n+1]), slices.Concat(o.types, []types.Type{types.Int64}), data.rows)
 	last := make([]int32, count) // by key and split
 	for row, id := range own {
 		last[id] = int32(row)

@@ -172,7 +172,8 @@ class Run:
         stream : str
             The stream.
         rows : iterable of tuples or mappings, or an Arrow, pandas or Polars object
-            The rows. A column `__weight` says how often a row is inserted, or, negative, retracted.
+            The rows. A column `__weight` says how often a row is inserted, or, negative, retracted; of an upsert stream
+            -1 deletes the key.
         split : str
             The part of the source that they come from; each has a watermark of its own.
         """

@@ -1,7 +1,9 @@
 package repo
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -12,8 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/riverbed/riverbed"
 	"github.com/riverbed/riverbed/connectors/connectortest"
 	"github.com/riverbed/riverbed/connectors/kafka"
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -105,6 +109,7 @@ func TestRealKafka(t *testing.T) {
 		return connectortest.OpenStream(t, kafka.Source, map[string]string{"brokers": addr, "topic": "t"}, types.Field{Name: "v", Type: types.Int64})
 	}
 	connectortest.Stream(t, connectortest.StreamConfig{Open: open, Limit: 3_000})
+	t.Run("upsert", func(t *testing.T) { testUpserts(t, addr) })
 
 	// A reader that was at the end goes on by itself when the broker has been killed and is back.
 	s := open(t)
@@ -146,6 +151,81 @@ func TestRealKafka(t *testing.T) {
 	for row, n := range seen {
 		if n != 1 || strings.HasPrefix(row, "-") {
 			t.Fatalf("row %s was read %d times", row, n)
+		}
+	}
+}
+
+// testUpserts reads a compacted topic as a table by key: updates and tombstones of keys that Kafka spreads over partitions.
+func testUpserts(t *testing.T, addr string) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic("latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	compact := "compact"
+	if _, err := kadm.NewClient(client).CreateTopic(t.Context(), 3, 1, map[string]*string{"cleanup.policy": &compact}, "latest"); err != nil {
+		t.Fatal(err)
+	}
+	r := clock.NewRand(1)
+	stands := map[string]int{}
+	say := func(n int) {
+		t.Helper()
+		recs := make([]*kgo.Record, n)
+		for i := range recs {
+			key := fmt.Sprintf("key %d", r.IntN(500))
+			recs[i] = &kgo.Record{Key: []byte(key)}
+			if r.IntN(6) == 0 {
+				delete(stands, key)
+				continue
+			}
+			stands[key] = i
+			recs[i].Value = fmt.Appendf(nil, `{"v":%d}`, i)
+		}
+		if err := client.ProduceSync(t.Context(), recs...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := riverbed.Open(map[string]string{"parallelism": "2", "strict_retractions": "true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Query(t.Context(), "CREATE STREAM t (k TEXT, v INT, PRIMARY KEY (k)) WITH (connector = 'kafka', upsert = true, topic = 'latest', brokers = '"+addr+"')", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 20_000, 3_000} {
+		say(n)
+		q, err := s.Query(t.Context(), "SELECT k, v FROM t", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sub, err := q.Subscribe(t.Context(), riverbed.SubscribeOptions{Until: "latest"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := riverbed.NewAccumulated(sub.Fields())
+		for {
+			d, err := sub.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum.Add(d)
+		}
+		rows := 0
+		for _, b := range sum.Batches() {
+			for i := range int(b.NumRows()) {
+				rows++
+				key, v, _ := strings.Cut(connectortest.Row(b, i), "|")
+				if want, ok := stands[key]; !ok || fmt.Sprint(want) != v {
+					t.Fatalf("%s has %s, and should have %d (%t)", key, v, want, ok)
+				}
+			}
+		}
+		if rows != len(stands) {
+			t.Fatalf("%d keys stand, and should be %d", rows, len(stands))
 		}
 	}
 }

@@ -21,6 +21,7 @@ import pytest
 
 import riverbed as rb
 from riverbed import _callbacks
+from riverbed.testing import Run
 
 from .conftest import alive
 
@@ -283,6 +284,30 @@ def test_a_live_query_has_no_final_result(session: rb.Session) -> None:
     for read in (rb.Query.to_arrow, rb.Query.to_polars, rb.Query.to_pandas, rb.Query.to_pylist, rb.Query.show):
         with pytest.raises(rb.RiverbedUsageError, match="subscribe"):
             read(session.sql("SELECT a FROM s"))
+
+
+def test_a_stream_that_is_a_table_by_key(session: rb.Session) -> None:
+    stock = rb.MemoryStream(upsert=True, primary_key=["shop", "item"])
+    session.create_stream("stock", source=stock, schema={"item": "TEXT", "shop": "BIGINT", "n": "BIGINT"})
+    stock.push([("pen", 1, 3), ("ink", 1, 1), ("pen", 1, 2), ("pen", 2, 9)])
+    stock.delete([(1, "ink"), {"item": "pen", "shop": 2}, (7, "unknown")])
+    stock.push(pa.table({"n": [4, None], "item": ["nib", "ink"], "shop": [3, 1], "__weight": [1, -1]}))
+    rows = [row for batch in session.sql("SELECT * FROM stock").subscribe(until="latest") for row in batch]
+    assert sorted((r["item"], r["shop"], r["n"], r["__weight"]) for r in rows) == [("nib", 3, 4, 1), ("pen", 1, 2, 1)]
+    with pytest.raises(rb.RiverbedDataError, match="PRIMARY KEY"):
+        stock.push([(None, 1, 3)])
+    with pytest.raises(rb.RiverbedSchemaError, match="shop, item"):
+        stock.delete(["pen"])  # type: ignore[list-item]
+    with pytest.raises(rb.RiverbedUsageError, match="upsert=True"):
+        rb.MemoryStream().delete([("a",)])
+    with pytest.raises(rb.RiverbedSchemaError, match="PRIMARY KEY"):
+        session.create_stream("no_key", source=rb.MemoryStream(upsert=True), schema={"a": "BIGINT"})
+    with Run(session.sql("SELECT sum(n) AS n FROM stock EMIT IMMEDIATE")) as run:
+        run.push("stock", [("pen", 1, 3), ("pen", 2, 4)])
+        run.step().shows("+1 7")
+        run.crash(parallelism=3)
+        run.push("stock", [{"item": "pen", "shop": 1, "__weight": -1}])
+        run.step().shows("-1 7", "+1 4")
 
 
 # --- functions ------------------------------------------------------------------------------------------------------

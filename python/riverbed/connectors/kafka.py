@@ -25,6 +25,11 @@ class Kafka(Connector):
         Where a source begins: "earliest" (the default), "latest", or a timestamp.
     watermark, event_time : str, optional
         See `Connector`.
+    upsert : bool
+        The topic is a table by key: a record takes the place of the row of its key, and one without a value (tombstone)
+        deletes it.
+    primary_key : str or list of str, optional
+        The columns of the key of such a topic; they are filled from the keys of records.
     **options
         Further options of the connector; `docs/connectors/kafka.md` lists them.
 
@@ -44,6 +49,8 @@ class Kafka(Connector):
         start: str | None = None,
         watermark: str | None = None,
         event_time: str | None = None,
+        upsert: bool | None = None,
+        primary_key: str | Sequence[str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(
@@ -54,5 +61,7 @@ class Kafka(Connector):
             brokers=brokers,
             format=format,
             start=start,
+            upsert=upsert,
+            primary_key=primary_key,
             **options,
         )

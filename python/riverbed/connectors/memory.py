@@ -26,6 +26,10 @@ class MemoryStream(Connector):
     ----------
     watermark, event_time : str, optional
         See `Connector`. Without one, set the watermark by hand with `advance`.
+    upsert : bool
+        The stream is a table by key: a row takes the place of the row of its key, and `delete` takes it away.
+    primary_key : str or list of str, optional
+        The columns of the key of such a stream.
     **options
         Further options; `docs/connectors/memory.md` lists them.
 
@@ -40,10 +44,30 @@ class MemoryStream(Connector):
     >>> query = session.sql("SELECT page, count(*) AS n FROM clicks GROUP BY page ORDER BY n DESC LIMIT 1")
     >>> [row for batch in query.subscribe() for row in batch]
     [{'page': '/', 'n': 2, '__weight': 1}]
+
+    A table by key:
+
+    >>> stock = rb.MemoryStream(upsert=True, primary_key="item")
+    >>> _ = session.create_stream("stock", source=stock, schema={"item": "VARCHAR", "n": "BIGINT"})
+    >>> stock.push([("pen", 3), ("ink", 1), ("pen", 2)])
+    >>> stock.delete([("ink",)])
+    >>> stock.end()
+    >>> [row for batch in session.sql("SELECT item, n FROM stock").subscribe(until="latest") for row in batch]
+    [{'item': 'pen', 'n': 2, '__weight': 1}]
     """
 
-    def __init__(self, *, watermark: str | None = None, event_time: str | None = None, **options: Any) -> None:
-        super().__init__("memory", watermark=watermark, event_time=event_time, **options)
+    def __init__(
+        self,
+        *,
+        watermark: str | None = None,
+        event_time: str | None = None,
+        upsert: bool | None = None,
+        primary_key: str | Sequence[str] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            "memory", watermark=watermark, event_time=event_time, upsert=upsert, primary_key=primary_key, **options
+        )
         self._handle: _native.Handle | None = None
         self._columns: list[tuple[str, str]] = []
 
@@ -67,11 +91,35 @@ class MemoryStream(Connector):
         """Append rows: an Arrow, pandas or Polars object, or dictionaries or tuples of Python values.
 
         A column named `__weight` says how often each row is inserted (or, negative, retracted); the stream has to be
-        declared as updating for that.
+        declared as updating for that. Of an upsert stream -1 deletes the key.
         """
         number = self._bound
         for array, schema, _keep in pairs(rows, self._columns):
             _native.wait(self._handle, _native.call, "rb_stream_push", number, *_native.chars(split), array, schema)
+
+    def delete(self, keys: Iterable[Row], *, split: str = "") -> None:
+        """Delete rows of an upsert stream.
+
+        Parameters
+        ----------
+        keys : iterable of tuples or mappings
+            The values of the columns of the key. Deleting a key that is not there changes nothing.
+        split : str
+            As in `push`.
+        """
+        names = [name.strip() for name in self.options.get("primary_key", "").split(",") if name.strip()]
+        if not names:
+            raise RiverbedUsageError(
+                "this MemoryStream has no key to delete by\nHint: make it with upsert=True, primary_key=…"
+            )
+        rows = []
+        for key in keys:
+            if not isinstance(key, Mapping):
+                if isinstance(key, (str, bytes)) or len(key) != len(names):
+                    raise RiverbedSchemaError(f"a key has {len(names)} values, one for each of {', '.join(names)}")
+                key = dict(zip(names, key, strict=True))
+            rows.append({**key, "__weight": -1})
+        self.push(rows, split=split)
 
     def advance(self, watermark: str | datetime.datetime | int, *, split: str = "") -> None:
         """Set the watermark: behind the rows pushed so far no earlier event time will come."""
