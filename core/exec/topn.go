@@ -41,8 +41,8 @@ func (s *sorted) topRows(ctx context.Context) (collected, error) {
 			return nil
 		}
 		p.kept = append(p.kept, morsel(s.input.Schema(), m.Seq, kernels.TakeBatch(m.Batch.Columns(), rows), len(rows)))
-		if p.rows += len(rows); p.rows > 4*keep+blockRows {
-			return s.cut(p, keep) // rows that come in falling order are all among the first
+		if p.rows += len(rows); p.rows > 2*keep+blockRows {
+			return s.cut(p, keep)
 		}
 		return nil
 	})
@@ -56,11 +56,12 @@ func (s *sorted) topRows(ctx context.Context) (collected, error) {
 // cut drops the rows of a pool that are no longer among the first. Equal rows keep their order.
 func (s *sorted) cut(p *topPool, keep int) error {
 	d := joinMorsels(s.input.Schema(), p.kept)
-	perm, err := s.order.sort(s.env, d)
+	keys, err := s.order.prog.EvalArrays(s.env.Fn, d.cols, d.rows)
 	if err != nil {
 		return err
 	}
-	perm = perm[:min(keep, len(perm))]
+	perm := kernels.SortIndices(keys, s.order.keys, d.rows)[:keep]
+	p.top.Bound(keys, int(perm[keep-1]))
 	slices.Sort(perm)
 	p.kept = append(p.kept[:0], morsel(s.input.Schema(), 0, kernels.TakeBatch(d.cols, perm), len(perm)))
 	p.rows = len(perm)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,7 +20,10 @@ func TestSortIndices(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for round := range 300 {
 		n := r.IntN(1500)
-		if round%3 > 0 {
+		switch {
+		case round%100 == 0: // more than is sorted in cache
+			n = 2*cachedRows + r.IntN(1000)
+		case round%3 > 0:
 			n = r.IntN(40)
 		}
 		var cols []arrow.Array
@@ -44,11 +48,45 @@ func TestSortIndices(t *testing.T) {
 	}
 }
 
+// Texts that share beginnings of whole words, and end in zeros, in either direction.
+func TestSortTexts(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{5, 100, 3000, 70000} {
+		for _, desc := range []bool{false, true} {
+			texts := make([]string, n)
+			for i := range texts {
+				texts[i] = strings.Repeat("same", r.IntN(6)) + strings.Repeat("\x00", r.IntN(3)) + strings.Repeat(string(rune('a'+r.IntN(2))), r.IntN(10))
+			}
+			want := make([]int32, n)
+			for i := range want {
+				want[i] = int32(i)
+			}
+			slices.SortStableFunc(want, func(a, b int32) int {
+				if desc {
+					return strings.Compare(texts[b], texts[a])
+				}
+				return strings.Compare(texts[a], texts[b])
+			})
+			values := make([]types.Value, n)
+			for i, x := range texts {
+				values[i] = x
+			}
+			col := types.ArrayOf(values, types.String)
+			if got := SortIndices([]arrow.Array{col}, []SortKey{{Desc: desc}}, n); !slices.Equal(got, want) {
+				t.Fatalf("%d texts, descending %t, are out of order", n, desc)
+			}
+		}
+	}
+}
+
 func TestTopNKeepsTheFirst(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 50 {
 		ts := []types.Type{types.Int8, types.String}
-		keys := []SortKey{{Desc: true}, {}}
+		keys := []SortKey{{Desc: r.IntN(2) == 0, NullsFirst: r.IntN(2) == 0}, {}}
+		if r.IntN(3) == 0 {
+			slices.Reverse(ts)
+		}
 		limit := r.IntN(6)
 		top := NewTopN(ts, keys, limit)
 		var kept, all [][]arrow.Array
