@@ -77,6 +77,7 @@ type chunkScan struct {
 	at     []int
 	chunks []arrow.RecordBatch
 	next   atomic.Int64
+	places func(chunk int) *flow.Places // nil: not asked for
 }
 
 func newChunkScan(chunks []arrow.RecordBatch, fields []types.Field, req flow.ScanRequest) *chunkScan {
@@ -90,7 +91,19 @@ func newChunkScan(chunks []arrow.RecordBatch, fields []types.Field, req flow.Sca
 			s.chunks = append(s.chunks, c.NewSlice(from, min(from+memoryMorsel, c.NumRows())))
 		}
 	}
+	if req.Places {
+		s.places = s.counted
+	}
 	return s
+}
+
+// counted numbers the rows from the first chunk on.
+func (s *chunkScan) counted(chunk int) *flow.Places {
+	first := int64(1)
+	for _, c := range s.chunks[:chunk] {
+		first += c.NumRows()
+	}
+	return &flow.Places{Unit: flow.RowNumber, Runs: []flow.Run{{At: first}}}
 }
 
 func (s *chunkScan) Next(context.Context, int) (*flow.Morsel, error) {
@@ -103,7 +116,11 @@ func (s *chunkScan) Next(context.Context, int) (*flow.Morsel, error) {
 	for k, c := range s.at {
 		cols[k] = b.Column(c)
 	}
-	return &flow.Morsel{Seq: i, Batch: array.NewRecordBatch(s.schema, cols, b.NumRows())}, nil
+	m := &flow.Morsel{Seq: i, Batch: array.NewRecordBatch(s.schema, cols, b.NumRows())}
+	if s.places != nil {
+		m.Places = s.places(int(i))
+	}
+	return m, nil
 }
 
 func (s *chunkScan) Close() error { return nil }

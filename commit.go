@@ -43,7 +43,7 @@ func (s *Session) commit(ctx context.Context, changes []tableDelta, publish func
 	}
 	for _, r := range results {
 		if r.err != nil {
-			return errs.New(errs.As(r.err).Kind, "step", "materialized view %q: %s", r.v.name, errs.As(r.err).Msg).
+			return errs.New(errs.As(r.err).Kind, "step", "materialized view %q: %s", r.v.name, errs.As(r.err).Message()).
 				WithHint("the change to the table stands; the view is broken until it is created again")
 		}
 	}
@@ -124,7 +124,7 @@ func (v *matView) input(changes []tableDelta) incremental.Input {
 	for _, d := range changes {
 		for i, info := range v.infos {
 			if info.Source.Relation == flow.Relation(d.table) {
-				in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: tablePush(info, d)})
+				in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: tablePush(info, d), Places: rowPlaces(rowIDs(d.rows))})
 			}
 		}
 	}

@@ -35,7 +35,14 @@ type config struct {
 	zone             *time.Location
 	stepRows         int
 	strictRetraction bool
+	onError          string
 }
+
+// What an expression that fails on a row does to its query.
+const (
+	onErrorFail = "fail"
+	onErrorBad  = "bad"
+)
 
 // settings lists every key once; SHOW ALL and the error for an unknown key come from it.
 var settings = []setting{
@@ -71,6 +78,13 @@ var settings = []setting{
 		return err
 	}, func(c *config) string { return c.zone.String() }},
 	positive("step_rows", "rows that one step takes at most", func(c *config) *int { return &c.stepRows }),
+	{"on_error", "", "what a row does that an expression fails on: 'fail' ends the query, 'bad' leaves the row out and puts it into __bad", func(c *config, v string) error {
+		if v != onErrorFail && v != onErrorBad {
+			return errs.New(errs.Usage, "configure", "expected 'fail' or 'bad', got %q", v)
+		}
+		c.onError = v
+		return nil
+	}, func(c *config) string { return c.onError }},
 	flag("strict_retractions", "fail when a row is retracted that was never there, instead of counting it", func(c *config) *bool { return &c.strictRetraction }),
 }
 
@@ -141,7 +155,7 @@ func parseBytes(s string) (int64, error) {
 // newConfig reads the environment, then the given keys, which win.
 func newConfig(given map[string]string) (*config, error) {
 	c := &config{stateDir: "./.riverbed-state", checkpointMS: 30000, maxWatermarkLag: 60000, maxSplitLead: 300000, idleTimeout: 10000,
-		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), logLevel: "info", zone: time.UTC, stepRows: 256 << 10}
+		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), logLevel: "info", zone: time.UTC, stepRows: 256 << 10, onError: onErrorFail}
 	for _, s := range settings {
 		env := s.env
 		if env == "" {

@@ -68,7 +68,7 @@ func (r *runner) gather() (*cut, error) {
 	for _, d := range changes {
 		i := r.tables.tables[d.table]
 		b := tablePush(r.inputs[i].info, d)
-		c.in.Pushes = append(c.in.Pushes, incremental.Push{Source: i, Batch: b})
+		c.in.Pushes = append(c.in.Pushes, incremental.Push{Source: i, Batch: b, Places: rowPlaces(rowIDs(d.rows))})
 		c.rows += int(b.NumRows())
 		r.countTold(r.inputs[i], b.NumRows())
 	}
@@ -128,7 +128,7 @@ func (r *runner) take(f fed, c *cut) {
 	if b := f.rows.Batch; b != nil || len(f.rows.Bad) > 0 || f.rows.Watermark != nil || f.rows.Idle || f.ended {
 		p := incremental.Push{Source: f.source, Split: f.split, Bad: f.rows.Bad, Watermark: f.rows.Watermark, Idle: f.rows.Idle, End: f.ended}
 		if b != nil && b.NumRows() > 0 {
-			p.Batch = b
+			p.Batch, p.Places = b, f.rows.Places
 			sp.last, sp.idle = r.s.clock.Now(), false
 		}
 		sp.idle = sp.idle || f.rows.Idle

@@ -13,7 +13,8 @@ import (
 	"github.com/riverbed/riverbed/incremental"
 )
 
-// Nothing vanishes: what came too late and what did not decode can be read from __late and __bad.
+// Nothing vanishes: what came too late, what did not decode, and what an expression failed on with on_error = 'bad' can be
+// read from __late and __bad.
 
 // keptLimit bounds each of the two; beyond it the oldest rows go, and only their number in the metrics remains.
 const keptLimit = 1 << 17
@@ -27,6 +28,7 @@ var (
 		{Name: "pipeline", Type: types.String}, {Name: "source", Type: types.String}, {Name: "split", Type: types.String},
 		{Name: "position", Type: types.String}, {Name: "error", Type: types.String}, {Name: "raw", Type: types.Binary},
 		{Name: "time", Type: types.TsUS},
+		{Name: "row", Type: types.String}, {Name: "query", Type: types.String}, // of what an expression failed on
 	}
 )
 
@@ -82,15 +84,13 @@ func (k *keptRows) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, err
 }
 
 // keep books a step's late and bad rows.
-func (s *Session) keep(pipeline string, out incremental.Output) {
+func (s *Session) keep(q *Query, pipeline string, out incremental.Output) {
 	for _, l := range out.Late {
 		for _, row := range rowTexts(l.Batch) {
 			s.late.add(pipeline, l.Source, l.Split, int64(out.Delta.Step), row.text, row.weight)
 		}
 	}
-	for _, b := range out.Bad {
-		s.bad.add(pipeline, b.Source, b.Split, b.Position, b.Error, b.Raw, b.Time.UnixMicro())
-	}
+	q.keepBad(s.bad, pipeline, out.Bad)
 }
 
 type rowText struct {

@@ -1,7 +1,6 @@
 package riverbed
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -29,7 +28,6 @@ type ManualOptions struct {
 }
 
 // Manual is an incremental run in virtual time: nothing moves unless told. Sources are not opened; their rows are pushed.
-// What the query itself spells out, range(…), belongs to the first step.
 // It is used by one goroutine.
 type Manual struct {
 	s     *Session
@@ -52,7 +50,7 @@ func (q *Query) Manual(o ManualOptions) (*Manual, error) {
 	if err := q.runnable("manual run"); err != nil {
 		return nil, err
 	}
-	opt, _, err := rules.Optimize(q.live, rules.Incremental, rules.Options{})
+	opt, _, err := rules.Optimize(q.live, rules.Incremental, q.ruleOptions())
 	if err != nil {
 		return nil, errs.As(err).WithSQL(q.text)
 	}
@@ -186,7 +184,7 @@ func (m *Manual) End(source string) error {
 // EndAll ends every source that has not ended.
 func (m *Manual) EndAll() {
 	for i := range m.infos {
-		if !m.ended[i] && !m.constant(i) {
+		if !m.ended[i] {
 			m.ended[i] = true
 			m.next.Ticks = append(m.next.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
 		}
@@ -210,51 +208,21 @@ func (m *Manual) Step() (flow.Delta, error) {
 	in := m.next
 	m.next = incremental.Input{}
 	in.Now = m.clock.Now()
-	if err := m.spellOut(&in); err != nil {
-		return flow.Delta{}, err
-	}
 	out, err := m.graph.Step(in)
 	if err != nil {
-		return flow.Delta{}, errs.As(err).WithSQL(m.query.SQL)
+		return flow.Delta{}, errs.As(m.q.failedStep(m.graph, in, err)).WithSQL(m.query.SQL)
 	}
 	for _, l := range out.Late {
 		for _, row := range rowTexts(l.Batch) {
 			m.late.add("manual", l.Source, l.Split, int64(out.Delta.Step), row.text, row.weight)
 		}
 	}
-	for _, b := range out.Bad {
-		m.bad.add("manual", b.Source, b.Split, b.Position, b.Error, b.Raw, b.Time.UnixMicro())
-	}
+	m.q.keepBad(m.bad, "manual", out.Bad)
 	if m.saved, err = m.graph.Snapshot(); err != nil {
 		return flow.Delta{}, err
 	}
 	m.kept = maps.Clone(m.ended)
 	return m.q.shown(out.Delta), nil
-}
-
-// constant reports whether a source is rows that the query spells out.
-func (m *Manual) constant(source int) bool {
-	_, ok := m.infos[source].Source.Relation.(*series)
-	return ok
-}
-
-// spellOut gives a step the rows of constant sources, once.
-func (m *Manual) spellOut(in *incremental.Input) error {
-	for i, info := range m.infos {
-		if m.ended[i] || !m.constant(i) {
-			continue
-		}
-		err := scanAll(context.Background(), info, func(rows flow.Rows) bool {
-			in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: rows.Batch})
-			return true
-		})
-		if err != nil {
-			return err
-		}
-		m.ended[i] = true
-		in.Ticks = append(in.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
-	}
-	return nil
 }
 
 // Crash forgets everything in memory and restores the snapshot behind the last step; pushes not yet stepped are lost.

@@ -63,7 +63,7 @@ func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, c claim, vi
 		return nil, err
 	}
 	v.rows = newZset(v.fields)
-	v.query = &Query{s: s, text: text, bound: bound, live: bound, columns: v.fields}
+	v.query = &Query{s: s, text: text, bound: bound, live: bound, columns: v.fields, divert: s.cfg.Load().onError == onErrorBad}
 	if slices.ContainsFunc(sources(bound.Root), func(src *plan.Source) bool { return src.Stream != nil }) {
 		return v, v.follow()
 	}
@@ -149,7 +149,7 @@ func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, error) {
 			continue
 		}
 		err := scanAll(ctx, info, func(b flow.Rows) bool {
-			in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: b.Batch})
+			in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: b.Batch, Places: b.Places})
 			return true
 		})
 		if err != nil {
@@ -161,7 +161,7 @@ func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.s.keep(v.name, out)
+	v.s.keep(v.query, v.name, out)
 	rows := newZset(v.fields)
 	rows.add(out.Delta)
 	return rows, nil
@@ -171,12 +171,16 @@ func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, error) {
 func (v *matView) step(ctx context.Context, in incremental.Input) (incremental.Output, error) {
 	v.graph.RunIn(v.s.mark(ctx, "a materialized view"))
 	defer v.graph.RunIn(nil)
-	return v.graph.Step(in)
+	out, err := v.graph.Step(in)
+	if err != nil {
+		err = v.query.failedStep(v.graph, in, err)
+	}
+	return out, err
 }
 
 // show books what a change made of the view.
 func (v *matView) show(r stepped) {
-	v.s.keep(v.name, r.out)
+	v.s.keep(v.query, v.name, r.out)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.err != nil {
@@ -235,7 +239,7 @@ func (v *matView) present() (*ArrowTable, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err != nil {
-		return nil, errs.New(errs.As(v.err).Kind, "scan", "the materialized view %q has failed: %s", v.name, errs.As(v.err).Msg).
+		return nil, errs.New(errs.As(v.err).Kind, "scan", "the materialized view %q has failed: %s", v.name, errs.As(v.err).Message()).
 			WithHint("create it again: CREATE OR REPLACE MATERIALIZED VIEW %s AS …", v.name)
 	}
 	return v.rows.table(), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -31,6 +32,9 @@ type Query struct {
 	columns []types.Field // of the result, without the weight
 	fixed   []arrow.RecordBatch
 	sink    *SinkSpec // INSERT INTO sink SELECT over live input: run it as a pipeline
+
+	divert bool         // on_error = 'bad'
+	bad    atomic.Int64 // rows that the last batch run left out
 }
 
 func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Query, text string) (*Query, error) {
@@ -38,7 +42,7 @@ func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Quer
 	if err != nil {
 		return nil, err
 	}
-	q := &Query{s: s, txn: s.transaction(), text: text, bound: bound, live: bound}
+	q := &Query{s: s, txn: s.transaction(), text: text, bound: bound, live: bound, divert: s.cfg.Load().onError == onErrorBad}
 	if slices.ContainsFunc(cat.used, func(e *entry) bool { return e.mat != nil }) {
 		following := &scopeCatalog{s: s, cat: cat.cat, ctx: ctx, locals: cat.locals}
 		if q.live, err = bind.New(following, bind.Options{SQL: text}).Query(st); err != nil {
@@ -92,7 +96,7 @@ func sources(n plan.Node) []*plan.Source {
 
 // batchPlan optimizes for one run over bounded input.
 func (q *Query) batchPlan() (*plan.Query, []rules.Applied, error) {
-	opt, applied, err := rules.Optimize(q.bound, rules.Batch, rules.Options{})
+	opt, applied, err := rules.Optimize(q.bound, rules.Batch, q.ruleOptions())
 	if err != nil {
 		return nil, nil, errs.As(err).WithSQL(q.text)
 	}
@@ -129,22 +133,24 @@ func (q *Query) run(ctx context.Context, prof *exec.Profile) (Result, error) {
 }
 
 func (q *Query) runPlan(ctx context.Context, opt *plan.Query, prof *exec.Profile) (Result, error) {
-	env := q.s.env(ctx)
+	env := q.env(ctx)
 	env.Profile = prof
 	res, err := exec.Run(ctx, opt.Root, env, nil)
 	if err != nil {
 		q.s.abort(q.txn)
 		return nil, errs.As(err).WithSQL(q.text)
 	}
-	return &renamed{Result: res, q: q, schema: q.Schema()}, nil
+	return &renamed{Result: res, ctx: ctx, q: q, schema: q.Schema()}, nil
 }
 
 // renamed gives the operators' batches the user's column names, and errors the statement they belong to.
 type renamed struct {
 	*exec.Result
+	ctx    context.Context
 	q      *Query
 	schema *arrow.Schema
 	cur    arrow.RecordBatch
+	failed error
 }
 
 func (r *renamed) Schema() *arrow.Schema { return r.schema }
@@ -193,11 +199,11 @@ func (r *renamed) RecordBatch() arrow.RecordBatch { return r.cur }
 func (r *renamed) Record() arrow.RecordBatch { return r.cur }
 
 func (r *renamed) Err() error {
-	if err := r.Result.Err(); err != nil {
+	if err := r.Result.Err(); err != nil && r.failed == nil {
 		r.q.s.abort(r.q.txn)
-		return errs.As(err).WithSQL(r.q.text)
+		r.failed = errs.As(r.q.failedOn(r.ctx, err)).WithSQL(r.q.text)
 	}
-	return nil
+	return r.failed
 }
 
 // all reads the whole result.
@@ -248,7 +254,7 @@ func (q *Query) Explain(mode string) (string, error) {
 	if m == rules.Incremental {
 		bound = q.live
 	}
-	opt, applied, err := rules.Optimize(bound, m, rules.Options{})
+	opt, applied, err := rules.Optimize(bound, m, q.ruleOptions())
 	if err != nil {
 		return "", errs.As(err).WithSQL(q.text)
 	}

@@ -245,7 +245,7 @@ func (r *runner) readRelation(source int) {
 
 // scanAll reads the columns of a relation that a graph needs, until take has enough.
 func scanAll(ctx context.Context, info incremental.SourceInfo, take func(flow.Rows) bool) error {
-	sc, err := info.Source.Relation.Scan(ctx, flow.ScanRequest{Columns: info.Columns, Workers: 1})
+	sc, err := info.Source.Relation.Scan(ctx, flow.ScanRequest{Columns: info.Columns, Workers: 1, Places: true})
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func scanAll(ctx context.Context, info incremental.SourceInfo, take func(flow.Ro
 			_ = sc.Close() // the first error is the cause
 			return err
 		}
-		if m == nil || !take(flow.Rows{Batch: m.Batch}) {
+		if m == nil || !take(flow.Rows{Batch: m.Batch, Places: m.Places}) {
 			return sc.Close()
 		}
 	}

@@ -80,7 +80,7 @@ const shortestTick = time.Millisecond
 
 // buildGraph compiles the query for incremental mode.
 func (q *Query) buildGraph() (*incremental.Graph, *plan.Query, error) {
-	opt, _, err := rules.Optimize(q.live, rules.Incremental, rules.Options{})
+	opt, _, err := rules.Optimize(q.live, rules.Incremental, q.ruleOptions())
 	if err != nil {
 		return nil, nil, errs.As(err).WithSQL(q.text)
 	}
@@ -236,9 +236,9 @@ func (r *runner) step(in incremental.Input) error {
 	in.Now = r.s.clock.Now()
 	out, err := r.graph.Step(in)
 	if err != nil {
-		return err
+		return r.q.failedStep(r.graph, in, err)
 	}
-	r.s.keep(r.name, out)
+	r.s.keep(r.q, r.name, out)
 	r.holdBack()
 	r.count(in, out)
 	return r.deliver(r.ctx, r.q.shown(out.Delta))

@@ -159,5 +159,18 @@ func rowIDs(b arrow.RecordBatch) []int64 {
 
 // Scan implements flow.Relation.
 func (t *memTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
-	return newChunkScan(t.snapshot(), t.fields, req), nil
+	s := newChunkScan(t.snapshot(), t.fields, req)
+	if req.Places {
+		s.places = func(chunk int) *flow.Places { return rowPlaces(rowIDs(s.chunks[chunk])) }
+	}
+	return s, nil
+}
+
+// rowPlaces are places by the rows' own numbers.
+func rowPlaces(ids []int64) *flow.Places {
+	p := &flow.Places{Unit: flow.RowID}
+	for i, id := range ids {
+		p.Add(i, id)
+	}
+	return p
 }

@@ -197,7 +197,7 @@ func (r *runner) watchTable(source int, in *input) []tableDelta {
 		in.all = true
 		r.read(func() {
 			for _, d := range first {
-				if !r.put(fed{source: source, rows: flow.Rows{Batch: tablePush(in.info, d)}}) {
+				if !r.put(fed{source: source, rows: flow.Rows{Batch: tablePush(in.info, d), Places: rowPlaces(rowIDs(d.rows))}}) {
 					return
 				}
 			}

@@ -30,6 +30,7 @@ func (s *Session) changedRows(ctx context.Context, cat *scopeCatalog, table *sql
 	if err != nil {
 		return nil, nil, err
 	}
+	planned.divert = false // a row that is neither changed nor told would be lost
 	batches, err := planned.all(ctx)
 	return planned, batches, err
 }

@@ -98,7 +98,7 @@ func fail(out *C.rb_text, e *errs.Error) C.int32_t {
 	info := e.Kind.Info()
 	if out != nil {
 		r := report{
-			Class: info.Python, Kind: info.Name, Code: uint8(info.Kind), Op: e.Op, Message: e.Msg, Text: e.Error(),
+			Class: info.Python, Kind: info.Name, Code: uint8(info.Kind), Op: e.Op, Message: e.Message(), Text: e.Error(),
 			Hint: e.Hint, SQL: e.SQL, Line: e.Pos.Line, Column: e.Pos.Col, Offset: e.Pos.Offset, Transient: e.Transient,
 		}
 		if err := setJSON(out, r); err != nil { // cannot happen: strings and numbers only

@@ -77,6 +77,8 @@ type node struct {
 	wm   flow.Watermark
 	rows int64
 	bad  int64
+	left []flow.BadRow // of this step, by the guard of a scan
+	of   plan.Node     // for messages
 }
 
 func (n *node) ctx(env *fn.Env, g *Graph) *Ctx {
@@ -95,6 +97,7 @@ func (n *node) collect(c *Ctx) {
 	n.out = append(n.out, c.out...)
 	n.rows += c.rows
 	n.bad += c.bad
+	n.left = append(n.left, c.left...)
 }
 
 // Sources tells what to push, in the order of Push.Source. Scans of one source share an entry.
@@ -323,7 +326,7 @@ func (b *builder) addSources(root plan.Node) error {
 
 // node compiles n and its inputs.
 func (b *builder) node(n plan.Node, path string) (*node, error) {
-	out := &node{path: path, name: plan.OpOf(n).Name, schema: schemaOf(n.Columns()), updating: plan.Updating(n, b.g.emit), wm: flow.NoWatermark}
+	out := &node{path: path, name: plan.OpOf(n).Name, of: n, schema: schemaOf(n.Columns()), updating: plan.Updating(n, b.g.emit), wm: flow.NoWatermark}
 	if out.updating {
 		out.schema = flow.WithWeights(out.schema)
 	}

@@ -38,9 +38,13 @@ type Batch struct {
 	N    int
 	W    []int64 // nil: +1 each
 	Hash []uint64
+	// Places of a source's rows, for its scans.
+	Places *flow.Places
 }
 
-func batchOf(d flow.Delta) Batch { return Batch{Cols: d.Columns(), N: d.Rows(), W: d.Weights()} }
+func batchOf(d flow.Delta) Batch {
+	return Batch{Cols: d.Columns(), N: d.Rows(), W: d.Weights(), Places: d.Places}
+}
 
 // weight of row i.
 func (b *Batch) weight(i int) int64 {
@@ -52,7 +56,7 @@ func (b *Batch) weight(i int) int64 {
 
 // take narrows the batch to some rows.
 func (b *Batch) take(rows []int32) Batch {
-	return Batch{kernels.TakeBatch(b.Cols, rows), len(rows), pickRows(b.W, rows), pickRows(b.Hash, rows)}
+	return Batch{Cols: kernels.TakeBatch(b.Cols, rows), N: len(rows), W: pickRows(b.W, rows), Hash: pickRows(b.Hash, rows)}
 }
 
 func pickRows[T any](v []T, rows []int32) []T {
@@ -78,6 +82,7 @@ type Ctx struct {
 	out    []flow.Delta
 	rows   int64
 	bad    int64
+	left   []flow.BadRow // rows that a guard left out
 
 	run context.Context // may be nil
 }

@@ -144,7 +144,7 @@ func (s *source) push(env *fn.Env, p Push, out *Output) error {
 		sp = s.split(p.Split)
 	}
 	if rows {
-		d, err := s.accept(p.Batch)
+		d, err := s.accept(p.Batch, p.Places)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (s *source) push(env *fn.Env, p Push, out *Output) error {
 }
 
 // accept checks a pushed batch and gives it the columns of this source; weights on an append-only source are spelled out as rows.
-func (s *source) accept(b arrow.RecordBatch) (flow.Delta, error) {
+func (s *source) accept(b arrow.RecordBatch, places *flow.Places) (flow.Delta, error) {
 	d := flow.Delta{Batch: b}
 	cols := d.Columns()
 	if len(cols) == len(s.src.Fields) && len(cols) != len(s.columns) {
@@ -213,11 +213,13 @@ func (s *source) accept(b arrow.RecordBatch) (flow.Delta, error) {
 			}
 		}
 		if !allOnes(w) {
-			cols = kernels.TakeBatch(cols, rows)
+			cols, places = kernels.TakeBatch(cols, rows), places.Pick(rows)
 		}
 		w = nil
 	}
-	return s.delta(cols, w), nil
+	d = s.delta(cols, w)
+	d.Places = places
+	return d, nil
 }
 
 // inSplit adds the split that the rows are of, by its place among the splits.
@@ -301,7 +303,10 @@ func (s *source) judge(env *fn.Env, sp *splitState, d flow.Delta, out *Output) (
 	s.late += int64(len(late))
 	out.Late = append(out.Late, LateRows{s.src.Name, sp.ID, s.delta(kernels.TakeBatch(cols, late), pickRows(d.Weights(), late)).Batch})
 	kept := without(n, late)
-	return s.delta(kernels.TakeBatch(cols, kept), pickRows(d.Weights(), kept)), nil
+	places := d.Places.Pick(kept)
+	d = s.delta(kernels.TakeBatch(cols, kept), pickRows(d.Weights(), kept))
+	d.Places = places
+	return d, nil
 }
 
 // lagOf recognizes "event time - INTERVAL": what nearly all watermarks are need not be evaluated.

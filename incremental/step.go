@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/exec"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
 )
@@ -22,6 +23,7 @@ type Push struct {
 	Source int    // position in Graph.Sources
 	Split  string // "" for a source without splits
 	Batch  arrow.RecordBatch
+	Places *flow.Places // of the rows; nil: not known
 	Bad    []flow.BadRow
 	// Watermark is set by hand behind the rows, for the whole source.
 	Watermark *flow.Watermark
@@ -89,12 +91,13 @@ func (g *Graph) run(in Input) (Output, error) {
 	}
 	for _, n := range g.nodes {
 		if err := g.runNode(env, n); err != nil {
-			return out, err
+			return out, exec.OnRow(err, n.of)
 		}
+		out.Bad = append(out.Bad, n.left...)
 	}
 	err := g.show(in.Now, &out)
 	for _, n := range g.nodes {
-		n.out = nil
+		n.out, n.left = nil, nil
 	}
 	for _, s := range g.sources {
 		s.out = nil

@@ -247,6 +247,7 @@ func (b *batches) Next(ctx context.Context) (files.Batch, error) {
 			if !b.req.Lenient && !b.file.format.ignore {
 				return files.Batch{}, b.failed(err)
 			}
+			out.BadAt = append(out.BadAt, b.d.Rows())
 			out.Bad = append(out.Bad, flow.BadRow{Split: b.file.ref.Name(), Position: fmt.Sprintf("line %d", b.line()), Raw: bytes.Clone(b.r.Raw()), Error: err.Error()})
 			b.done = lost
 		}

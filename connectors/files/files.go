@@ -104,7 +104,8 @@ type Skipper interface {
 // Batch is some rows of a unit.
 type Batch struct {
 	Rows    arrow.RecordBatch // may be nil when all records were bad
-	Bad     []flow.BadRow     // Lenient only
+	Bad     []flow.BadRow     // what did not decode and was left out
+	BadAt   []int             // for each of Bad, the number of rows before it
 	Records int64             // rows and bad ones
 	// Narrowed: the rows went through ReadRequest.Narrow; Rows may then be empty.
 	Narrowed bool

@@ -236,6 +236,7 @@ type worker struct {
 	batches Batches
 	project *projection
 	seq     int64
+	row     int64   // of the file, behind what was read; with ScanRequest.Places
 	member  *member // of a file without known units: its next unit follows
 	unit    int
 	_       [64]byte // workers write their entries all the time; keep them on lines of their own
@@ -274,10 +275,14 @@ func (s *scan) Next(ctx context.Context, worker int) (m *flow.Morsel, err error)
 		if err != nil {
 			return nil, err
 		}
+		w.row += b.Records
 		if b.Rows == nil || b.Rows.NumRows() == 0 {
 			continue
 		}
 		m := &flow.Morsel{Seq: w.seq, Batch: w.project.apply(b.Rows), Narrowed: b.Narrowed}
+		if s.req.Places {
+			m.Places = placesOf(w.project.m.ref.Name(), w.row+1-b.Records, b)
+		}
 		w.seq++
 		return m, nil
 	}
@@ -306,11 +311,19 @@ func (s *scan) open(ctx context.Context, w *worker, worker int) (ok bool, err er
 			return s.open(ctx, w, worker)
 		}
 	}
-	w.seq = int64(i) << seqShift
+	w.seq, w.row = int64(i)<<seqShift, m.before(u.unit)
 	w.project = m.project(s.req.Columns, s.schema)
 	w.project.narrow = w.project.narrowing(s.req.Narrow)
 	w.batches, err = w.project.open(ctx, u.unit, s.req.BatchRows, worker)
 	return err == nil, err
+}
+
+// before is the number of the file's rows before a unit. The units of a file are read from the first on where it is not known.
+func (m *member) before(unit int) (rows int64) {
+	for _, u := range m.file.Units()[:unit] {
+		rows += u.Rows
+	}
+	return rows
 }
 
 // open starts a unit. When no column of the file is asked for, the rows of a unit that knows their number are

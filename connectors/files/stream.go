@@ -207,7 +207,7 @@ func (r *reader) Read(ctx context.Context, limit int) (rows flow.Rows, err error
 		r.at += b.Records
 		out := flow.Rows{Bad: b.Bad, Next: flow.Position(strconv.FormatInt(r.at, 10))}
 		if b.Rows != nil {
-			out.Batch = r.project.apply(b.Rows)
+			out.Batch, out.Places = r.project.apply(b.Rows), placesOf(r.project.m.ref.Name(), r.at-b.Records+1, b)
 			out.Bytes = estimate(file.Units()[r.unit], b.Records)
 		}
 		return out, nil

@@ -230,8 +230,9 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 		n = min(n, due-r.at)
 	}
 	b := r.make(r.at, n)
+	places := &flow.Places{Unit: flow.RowNumber, Runs: []flow.Run{{At: r.at + 1}}}
 	r.at += n
-	return flow.Rows{Batch: b, Next: flow.Position(strconv.FormatInt(r.at, 10))}, nil
+	return flow.Rows{Batch: b, Places: places, Next: flow.Position(strconv.FormatInt(r.at, 10))}, nil
 }
 
 func (r *reader) due() int64 {

@@ -283,6 +283,7 @@ func (b *batches) Next(ctx context.Context) (files.Batch, error) {
 			if !b.req.Lenient && !b.file.format.ignore {
 				return files.Batch{}, b.file.failed(b.recs, err)
 			}
+			out.BadAt = append(out.BadAt, b.d.Rows())
 			out.Bad = append(out.Bad, flow.BadRow{Split: b.file.ref.Name(), Position: fmt.Sprintf("byte %d", b.recs.offset+int64(b.recs.last)), Raw: bytes.Clone(rec), Error: err.Error()})
 			if rec == nil { // the rest of the unit cannot be cut into records
 				b.recs.scan.Stop()

@@ -268,6 +268,7 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 		}
 	}
 	limit = max(limit, 1)
+	places := &flow.Places{Split: r.split, Kind: flow.Partition, Unit: flow.Offset}
 	keep := r.s.settings.String("tombstones") == "keep"
 	done := 0
 	for _, rec := range r.recs {
@@ -292,11 +293,13 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 		if err := r.rows.add(rec); err != nil {
 			out.Bad = append(out.Bad, flow.BadRow{Source: r.s.name, Split: r.split, Position: strconv.FormatInt(rec.Offset, 10),
 				Raw: bytes.Clone(rec.Value), Error: err.Error(), Time: r.s.clock.Now()})
+			continue
 		}
+		places.Add(r.rows.n-1, rec.Offset)
 	}
 	r.recs = r.recs[done:]
 	if r.rows.n > 0 {
-		out.Batch = r.rows.batch()
+		out.Batch, out.Places = r.rows.batch(), places
 	}
 	out.Next = flow.Position(strconv.FormatInt(r.next, 10))
 	return out, nil

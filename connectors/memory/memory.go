@@ -307,6 +307,7 @@ func (s *Stream) Open(_ context.Context, sp flow.Split, _ flow.Position) (flow.R
 
 type reader struct {
 	s     *Stream
+	name  string
 	split *split
 	at    place
 	asked int64 // row behind the last to read; -1: none
@@ -319,7 +320,7 @@ func (s *Stream) open(name string, end int64) *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sp := s.at(name)
-	r := &reader{s: s, split: sp, asked: end, end: end, at: place{sp.first, sp.total - int64(sp.rows)}}
+	r := &reader{s: s, name: name, split: sp, asked: end, end: end, at: place{sp.first, sp.total - int64(sp.rows)}}
 	sp.readers = append(sp.readers, r)
 	return r
 }
@@ -383,7 +384,8 @@ func (r *reader) take(limit int64) flow.Rows {
 	}
 	b := q.batch.NewSlice(from, to)
 	r.move(at)
-	return flow.Rows{Batch: b, Next: flow.Position(strconv.FormatInt(at.row, 10))}
+	places := &flow.Places{Split: r.name, Kind: flow.PushSplit, Unit: flow.RowNumber, Runs: []flow.Run{{At: q.from + from + 1}}}
+	return flow.Rows{Batch: b, Places: places, Next: flow.Position(strconv.FormatInt(at.row, 10))}
 }
 
 func (r *reader) move(to place) {

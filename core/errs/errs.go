@@ -84,6 +84,23 @@ type Error struct {
 	Transient bool   // a retry may help
 	SQL       string // the statement, once known; used to draw the caret
 	Err       error  // the cause
+	Row       *Row   // the row that it is about, if it is about one
+}
+
+// Row says on which row an expression failed.
+type Row struct {
+	Of     string // in words: "row 17 of a.csv", "a row of the aggregate's output"; empty until somebody knows
+	Values string // what stands in it, as a struct
+}
+
+func (r *Row) String() string {
+	if r.Of == "" {
+		return "a row with " + r.Values
+	}
+	if r.Values == "" {
+		return r.Of
+	}
+	return r.Of + ": " + r.Values
 }
 
 // E makes an error. A trailing error among args that the format wraps with %w is kept as cause.
@@ -122,10 +139,18 @@ func (e *Error) WithSQL(sql string) *Error {
 	return e
 }
 
+// Message is what is wrong, and in which row where that is known; Error adds place and hint.
+func (e *Error) Message() string {
+	if e.Row == nil {
+		return e.Msg
+	}
+	return e.Msg + ", in " + e.Row.String()
+}
+
 // Error prints the message; with a known statement and place also the line and a caret.
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(e.Msg)
+	b.WriteString(e.Message())
 	if e.Pos.Valid() {
 		fmt.Fprintf(&b, " (line %d, column %d)", e.Pos.Line, e.Pos.Col)
 		if caret := Caret(e.SQL, e.Pos); caret != "" {

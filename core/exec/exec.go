@@ -37,6 +37,8 @@ type Env struct {
 	Spill *spill.Dir
 	// Profile receives rows and time per node when set (EXPLAIN ANALYZE).
 	Profile *Profile
+	// Bad takes the rows that guards left out; any worker calls it. May be nil.
+	Bad func([]flow.BadRow)
 }
 
 // Operator is a physical operator. Next is called by worker 0 … workers-1, each from one goroutine at a time.
@@ -77,9 +79,21 @@ func (p *Profile) Of(n plan.Node) *NodeProfile {
 
 var wall clock.Wall
 
-// observed is the one wrapper around all operators: cancellation, and the profile when asked for.
+// OnRow says on whose rows an operator failed; the innermost operator knows.
+func OnRow(err error, n plan.Node) error {
+	e := errs.As(err)
+	if e.Row == nil || e.Row.Of != "" {
+		return err
+	}
+	named := *e
+	named.Row = &errs.Row{Of: plan.InputRows(n), Values: e.Row.Values}
+	return &named
+}
+
+// observed is the one wrapper around all operators: cancellation, the name of what failed, and the profile when asked for.
 type observed struct {
 	Operator
+	node plan.Node
 	prof *NodeProfile
 }
 
@@ -88,10 +102,17 @@ func (o *observed) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 		return nil, errs.New(errs.Cancelled, "run", "the query was cancelled")
 	}
 	if o.prof == nil {
-		return o.Operator.Next(ctx, worker)
+		m, err := o.Operator.Next(ctx, worker)
+		if err != nil {
+			err = OnRow(err, o.node)
+		}
+		return m, err
 	}
 	start := wall.Now() // measures, never decides
 	m, err := o.Operator.Next(ctx, worker)
+	if err != nil {
+		err = OnRow(err, o.node)
+	}
 	o.prof.Nanos.Add(int64(wall.Now().Sub(start)))
 	if m != nil {
 		o.prof.Rows.Add(m.Batch.NumRows())
@@ -112,7 +133,7 @@ func Build(n plan.Node, env *Env, workers int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &observed{Operator: op}
+	o := &observed{Operator: op, node: n}
 	if env.Profile != nil {
 		o.prof = env.Profile.Of(n)
 	}

@@ -199,9 +199,9 @@ func (j *join) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	return j.unmatched()
 }
 
-// nextProbe pulls the probe side; an inner join with an empty build side need not read it.
+// nextProbe pulls the probe side; an inner join with an empty build side need not read it, unless its bad rows are told.
 func (j *join) nextProbe(ctx context.Context, worker int) (*flow.Morsel, error) {
-	if j.build.rows == 0 {
+	if j.build.rows == 0 && j.env.Bad == nil {
 		switch j.node.Kind {
 		case plan.Inner, plan.Semi, plan.Right:
 			return nil, nil

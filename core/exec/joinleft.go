@@ -76,7 +76,7 @@ func (j *leftBuilt) run(ctx context.Context) (err error) {
 		}
 		return grace.run(ctx, j.right, j.env.Workers, j.rightKeys)
 	}
-	if j.build = g.joined(j.left.Schema()); err != nil || j.build.rows == 0 {
+	if j.build = g.joined(j.left.Schema()); err != nil || j.build.rows == 0 && j.env.Bad == nil {
 		return err
 	}
 	keys, err := j.leftKeys.EvalArrays(j.env.Fn, j.build.cols, j.build.rows)

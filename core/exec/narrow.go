@@ -166,6 +166,9 @@ func (m *membership) through(items []plan.Item) (*membership, bool) {
 
 // narrow takes the set when all of its keys are computed from the scan's columns.
 func (s *scan) narrow(m *membership) {
+	if s.guard != nil {
+		return
+	}
 	set := map[expr.ColID]bool{}
 	for _, k := range m.keys {
 		if expr.Fallible(k) || expr.Purity(k) == fn.Volatile {

@@ -22,6 +22,7 @@ type scan struct {
 	schema  *arrow.Schema
 	layout  map[expr.ColID]int
 	filter  *Filter
+	guard   *Guard // nil: none
 	env     *Env
 	workers int
 
@@ -47,13 +48,20 @@ func newScan(n *plan.Scan, env *Env, workers int) (Operator, error) {
 		}
 		s.filter = f
 	}
-	return s, nil
+	var err error
+	s.guard, err = NewGuard(n)
+	return s, err
 }
 
 func (s *scan) Schema() *arrow.Schema { return s.schema }
 
 func (s *scan) start(ctx context.Context) (err error) {
 	req := flow.ScanRequest{Columns: s.at, Filters: plan.Predicates(s.node), Workers: s.workers}
+	if s.guard != nil { // which judges every row, and tells its place
+		req.Places = true
+		s.input, err = s.node.Source.Relation.Scan(ctx, req)
+		return err
+	}
 	if s.filter == nil {
 		req.Limit = s.node.Limit
 	}
@@ -84,12 +92,29 @@ func (s *scan) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 		return nil, err
 	}
 	cols, n := m.Batch.Columns(), int(m.Batch.NumRows())
+	if s.guard != nil {
+		if cols, n, err = s.judged(cols, n, m.Places); err != nil {
+			return nil, err
+		}
+	}
 	if s.filter != nil && !m.Narrowed {
 		if cols, n, err = s.filter.Apply(s.env.Fn, cols, n); err != nil {
 			return nil, err
 		}
 	}
 	return morsel(s.schema, m.Seq, cols, n), nil
+}
+
+// judged leaves out the bad rows, and tells them.
+func (s *scan) judged(cols []arrow.Array, n int, places *flow.Places) ([]arrow.Array, int, error) {
+	pass, all, bad, err := s.guard.Judge(s.env.Fn, cols, n)
+	if err != nil || all {
+		return cols, n, err
+	}
+	if len(bad) > 0 && s.env.Bad != nil {
+		s.env.Bad(s.guard.Rows(cols, places, bad, s.env.Fn.Now))
+	}
+	return kernels.TakeBatch(cols, pass), len(pass), nil
 }
 
 func (s *scan) Close() error {

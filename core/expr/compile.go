@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,6 +35,13 @@ type compiler struct {
 	prog   *Program
 	layout map[ColID]int
 	known  map[string]int // slots by what they compute, children named by slot
+}
+
+// reads remembers what the program calls a column, for messages.
+func (c *compiler) reads(at int, e *Col) {
+	if !slices.ContainsFunc(c.prog.reads, func(r read) bool { return r.at == at }) {
+		c.prog.reads = append(c.prog.reads, read{at, types.Field{Name: e.Name, Type: e.T}})
+	}
 }
 
 func (c *compiler) compileAll(es []Expr) ([]int, error) {
@@ -76,6 +84,7 @@ func (c *compiler) compile(e Expr) (int, error) {
 		if !ok {
 			return 0, errs.Bug("compile", "column %s (%d) is not in the input", e.Name, e.ID)
 		}
+		c.reads(at, e)
 		return c.add("col"+strconv.Itoa(at), e.T, colOp(at), nil, false, false), nil
 	case *Lit:
 		return c.add("lit"+literalKey(e), e.T, &litOp{fn.Arg{Array: types.ArrayOf([]types.Value{e.V}, e.T), Const: true}}, nil, false, false), nil

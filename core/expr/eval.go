@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -8,6 +9,7 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // Program is one or more expressions compiled for a layout of columns. Equal subexpressions are computed once. A program
@@ -15,6 +17,13 @@ import (
 type Program struct {
 	slots []slot
 	roots []int
+	reads []read // the columns that it reads
+}
+
+// read is a column of the batches to come, as messages show it.
+type read struct {
+	at    int
+	field types.Field
 }
 
 // slot is one distinct subexpression.
@@ -137,18 +146,43 @@ func (x *frame) run() ([]fn.Arg, error) {
 	return out, nil
 }
 
-// firstFailure is the error of the first row that failed, with the row's name where the caller has one.
+// firstFailure is the error of the first row that failed, with what the expressions read of the row.
 func (x *frame) firstFailure() error {
 	if len(x.failed) == 0 {
 		return nil
 	}
 	first := slices.MinFunc(x.failed, func(a, b fn.RowError) int { return a.Row - b.Row })
-	if e, ok := first.Err.(*errs.Error); ok && x.env.Where != nil {
+	if e, ok := first.Err.(*errs.Error); ok && len(x.prog.reads) > 0 {
 		named := *e
-		named.Msg += ", in " + x.env.Where(first.Row)
+		named.Row = &errs.Row{Values: x.prog.RowText(x.cols, first.Row)}
 		return &named
 	}
 	return first.Err
+}
+
+// RowText prints what the program reads of a row.
+func (p *Program) RowText(cols []arrow.Array, row int) string {
+	fields, values := make([]types.Field, len(p.reads)), make([]arrow.Array, len(p.reads))
+	for i, r := range p.reads {
+		fields[i], values[i] = r.field, cols[r.at]
+	}
+	return RowText(fields, values, row)
+}
+
+// maxRowText bounds what a message shows of a row, in characters.
+const maxRowText = 300
+
+// RowText prints a row as a struct, cut where it is long.
+func RowText(fields []types.Field, cols []arrow.Array, row int) string {
+	values := make([]types.Value, len(cols))
+	for i, c := range cols {
+		values[i] = types.ValueAt(c, row, fields[i].Type)
+	}
+	text := types.Format(values, types.StructOf(fields...))
+	if r := []rune(text); len(r) > maxRowText {
+		return string(r[:maxRowText]) + "…"
+	}
+	return text
 }
 
 // EvalAll evaluates every expression of the program over n rows of cols; what is the same for all rows stays one value.
@@ -200,10 +234,15 @@ func (p *Program) EvalDivert(env *fn.Env, cols []arrow.Array, n int) ([]arrow.Ar
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(x.failed, func(a, b fn.RowError) int { return a.Row - b.Row })
+	slices.SortStableFunc(x.failed, func(a, b fn.RowError) int {
+		return cmp.Or(a.Row-b.Row, place(a.Err)-place(b.Err)) // the order of evaluation decides nothing that is shown
+	})
 	bad := slices.CompactFunc(x.failed, func(a, b fn.RowError) bool { return a.Row == b.Row })
 	return expandAll(args, n), bad, nil
 }
+
+// place is where in the text the expression of an error stands.
+func place(err error) int { return errs.As(err).Pos.Offset }
 
 // EvalFilter evaluates a condition and returns the rows where it is true. When all rows are, sel is nil and all is true.
 func (p *Program) EvalFilter(env *fn.Env, cols []arrow.Array, n int) (sel []int32, all bool, err error) {

@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/errs"
-	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -308,16 +306,31 @@ func BenchmarkExpr(b *testing.B) {
 	})
 }
 
-// TestWhere: a message names the value that failed and, where the caller can, its row.
-func TestWhere(t *testing.T) {
+// TestRowOfFailure: a message names the value that failed, and what the expressions read of its row.
+func TestRowOfFailure(t *testing.T) {
 	text := types.ArrayOf([]types.Value{"1", "x", "y"}, types.String)
-	p, err := Compile(&Cast{Arg: &Col{T: types.String}, T: types.Int32}, map[ColID]int{0: 0})
+	number := types.ArrayOf([]types.Value{int64(7), int64(8), int64(9)}, types.Int64)
+	cast := &Cast{Arg: &Col{ID: 1, Name: "s", T: types.String}, T: types.Int64}
+	sum, err := NewCall("+", errs.Pos{Line: 1, Col: 3}, cast, &Col{ID: 2, Name: "n", T: types.Int64})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &fn.Env{Where: func(row int) string { return fmt.Sprintf("row %d of a.csv", 10+row) }}
-	_, err = p.Eval(env, []arrow.Array{text}, 3)
-	if err == nil || !strings.HasPrefix(err.Error(), "could not convert string 'x' to INTEGER, in row 11 of a.csv\nHint: TRY_CAST") {
+	p, err := Compile(sum, map[ColID]int{1: 0, 2: 1})
+	if err != nil {
 		t.Fatal(err)
+	}
+	_, err = p.Eval(nil, []arrow.Array{text, number}, 3)
+	const want = "could not convert string 'x' to BIGINT, in a row with {'s': x, 'n': 8}\nHint: TRY_CAST"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Fatalf("have %v\nwant %s…", err, want)
+	}
+	e := errs.As(err)
+	e.Row.Of = "row 17 of a.csv"
+	if have := e.Message(); have != "could not convert string 'x' to BIGINT, in row 17 of a.csv: {'s': x, 'n': 8}" {
+		t.Fatal(have)
+	}
+	long := types.ArrayOf([]types.Value{strings.Repeat("é", 1000)}, types.String)
+	if text := RowText([]types.Field{{Name: "s", Type: types.String}}, []arrow.Array{long}, 0); len([]rune(text)) != maxRowText+1 {
+		t.Fatalf("%d characters of a long row are shown", len([]rune(text)))
 	}
 }

@@ -59,6 +59,8 @@ type Delta struct {
 	Step      Step
 	Watermark Watermark
 	Barrier   Epoch // 0: none; otherwise this delta ends the epoch
+	// Places of the rows, between a source and the scans of it; nil elsewhere and where they are not known.
+	Places *Places
 }
 
 // Weighted reports whether the delta carries a weight column.

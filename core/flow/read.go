@@ -32,6 +32,8 @@ type Morsel struct {
 	Batch arrow.RecordBatch
 	// Narrowed: the rows went through all stages of ScanRequest.Narrow.
 	Narrowed bool
+	// Places of the rows, when ScanRequest.Places asks for them and the relation knows; nil otherwise.
+	Places *Places
 }
 
 // ScanRequest tells a relation what a query needs of it.
@@ -42,6 +44,7 @@ type ScanRequest struct {
 	Workers   int         // at least 1
 	Limit     int64       // rows needed in scan order; 0 is all
 	Narrow    *Narrowing  // nil: none. A relation may ignore it
+	Places    bool        // say where the rows of each morsel stand; goes without Narrow
 }
 
 // Narrowing drops rows while a relation decodes a batch: a relation that reads its columns apart decodes those of a stage,
@@ -136,7 +139,9 @@ type Reader interface {
 type Rows struct {
 	Batch arrow.RecordBatch // columns of Fields, with weights if the stream is updating; may be nil
 	Bad   []BadRow          // what did not decode
-	Next  Position          // where to go on after these rows
+	// Places of the rows of Batch; nil where the source has none.
+	Places *Places
+	Next   Position // where to go on after these rows
 	// TxnOpen: the source transaction of the last row is still open; its rows belong to one step.
 	TxnOpen bool
 	// Watermark is set by hand behind these rows, for the whole stream (push sources); nil otherwise.
@@ -146,13 +151,14 @@ type Rows struct {
 	Bytes int64 // read from the source, for metrics
 }
 
-// BadRow is a row of __bad.
+// BadRow is a row of __bad: bytes that did not decode, or a row that an expression of one query failed on.
 type BadRow struct {
 	Source, Split string
 	Position      string
-	Raw           []byte
+	Raw           []byte // what did not decode
+	Row           string // the row that an expression failed on, as a struct
 	Error         string
-	Time          time.Time // of ingestion
+	Time          time.Time // of ingestion; of the step or the batch run for an expression
 }
 
 // LatestStream is a stream that can be read up to its present end (until='latest').

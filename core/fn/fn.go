@@ -57,8 +57,6 @@ type Env struct {
 	Rand     clock.Rand
 	// Ctx is the run's context, for functions of the host: what they ask of the engine belongs to the run. May be nil.
 	Ctx context.Context
-	// Where, when set, names a row of the batch at hand for messages: "row 17 of a.parquet". Who sets it copies the Env.
-	Where func(row int) string
 }
 
 // Arg is one argument of a call: an array with one value per row, or one value for all rows.

@@ -78,6 +78,10 @@ func Reads(n Node) ColSet {
 		for _, id := range n.Key {
 			s[id] = true
 		}
+	case *Scan:
+		if n.Guard != nil {
+			maps.Copy(s, SetOf(n.Guard.Show))
+		}
 	case *Distinct, *SetOp:
 		for _, c := range n.Children() {
 			maps.Copy(s, SetOf(c.Columns()))
@@ -208,6 +212,11 @@ func mapNode(n Node, to func(expr.ColID) expr.ColID) Node {
 	case *Scan:
 		k := *m
 		k.Cols = cols(m.Cols)
+		if m.Guard != nil {
+			g := *m.Guard
+			g.Show = cols(g.Show)
+			k.Guard = &g
+		}
 		return &k
 	case *Normalize:
 		k := *m

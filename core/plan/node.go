@@ -72,6 +72,7 @@ type Scan struct {
 	Filters []expr.Expr
 	Limit   int64 // rows needed, in scan order; 0 is all
 	Pos     errs.Pos
+	Guard   *Guard // with on_error = 'bad', where a row may fail
 }
 
 // Normalize makes rows of a source without old images: of each key the last row of a split, and of splits that have the same

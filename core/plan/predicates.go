@@ -16,7 +16,11 @@ func Predicates(s *Scan) []flow.Predicate {
 		at[c.ID] = s.At[i]
 	}
 	var out []flow.Predicate
-	for _, f := range s.Filters {
+	filters := s.Filters
+	if s.Guard != nil { // a row that would be bad must be seen
+		filters = s.Guard.Sure()
+	}
+	for _, f := range filters {
 		for _, e := range expr.Conjuncts(f) {
 			out = append(out, predicates(e, at)...)
 		}

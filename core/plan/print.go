@@ -57,6 +57,9 @@ func Describe(n Node) string {
 		if n.Limit > 0 {
 			s += fmt.Sprintf(" limit %d", n.Limit)
 		}
+		if n.Guard != nil {
+			s += " diverts what fails in " + exprList(n.Guard.fallible(), ", ")
+		}
 		return s
 	case *Normalize:
 		return "Normalize" + idList(" by", n.Key)

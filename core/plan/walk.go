@@ -173,6 +173,11 @@ func (x *exprs) visit(n Node) Node {
 	case *Scan:
 		m := *n
 		m.Filters = x.list(n.Filters)
+		if n.Guard != nil {
+			g := *n.Guard
+			g.Keep, g.Values = x.list(g.Keep), x.list(g.Values)
+			m.Guard = &g
+		}
 		return &m
 	case *Values:
 		m := *n

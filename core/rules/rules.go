@@ -28,6 +28,8 @@ const (
 type Options struct {
 	// Env, in batch mode, fixes now() and the time zone so that they fold; nil leaves them to the run.
 	Env *fn.Env
+	// Divert lets scans judge their rows (on_error = 'bad').
+	Divert bool
 }
 
 // Applied says that a rule changed the plan, or what it did that a user should know.
@@ -62,6 +64,7 @@ var All = []Rule{
 	{"push filters", "Move conditions towards the sources.", both, pushFilters},
 	{"top-N per group", "Recognise ROW_NUMBER() … <= k.", both, groupTopN},
 	{"push filters", "As above, below a top-N per group.", both, pushFilters},
+	{"guard rows", "With on_error = 'bad', let scans judge what may fail on their rows.", both, guardRows},
 	{"join order", "Order inner joins by cost.", []Mode{Batch}, joinOrder},
 	{"join order", "Keep the written order, but avoid products.", []Mode{Incremental}, joinOrder},
 	{"reduce groups", "Semi-join an aggregate's input where a join drops most groups.", []Mode{Batch}, reduceGroups},
@@ -154,7 +157,9 @@ func Optimize(q *plan.Query, mode Mode, opts Options) (*plan.Query, []Applied, e
 		}
 		root = n
 	}
-	root = exactly(root, want)
+	if root = exactly(root, want); opts.Divert {
+		root = tellOnce(root)
+	}
 	if err := finished(root); err != nil {
 		return nil, nil, err
 	}
