@@ -1,6 +1,7 @@
 package riverbed
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type ManualOptions struct {
 }
 
 // Manual is an incremental run in virtual time: nothing moves unless told. Sources are not opened; their rows are pushed.
+// What the query itself spells out, range(…), belongs to the first step.
 // It is used by one goroutine.
 type Manual struct {
 	s     *Session
@@ -184,7 +186,7 @@ func (m *Manual) End(source string) error {
 // EndAll ends every source that has not ended.
 func (m *Manual) EndAll() {
 	for i := range m.infos {
-		if !m.ended[i] {
+		if !m.ended[i] && !m.constant(i) {
 			m.ended[i] = true
 			m.next.Ticks = append(m.next.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
 		}
@@ -208,6 +210,9 @@ func (m *Manual) Step() (flow.Delta, error) {
 	in := m.next
 	m.next = incremental.Input{}
 	in.Now = m.clock.Now()
+	if err := m.spellOut(&in); err != nil {
+		return flow.Delta{}, err
+	}
 	out, err := m.graph.Step(in)
 	if err != nil {
 		return flow.Delta{}, errs.As(m.q.failedStep(m.graph, in, err)).WithSQL(m.query.SQL)
@@ -223,6 +228,31 @@ func (m *Manual) Step() (flow.Delta, error) {
 	}
 	m.kept = maps.Clone(m.ended)
 	return m.q.shown(out.Delta), nil
+}
+
+// constant reports whether a source is rows that the query spells out.
+func (m *Manual) constant(source int) bool {
+	_, ok := m.infos[source].Source.Relation.(*series)
+	return ok
+}
+
+// spellOut gives a step the rows of constant sources, once.
+func (m *Manual) spellOut(in *incremental.Input) error {
+	for i, info := range m.infos {
+		if m.ended[i] || !m.constant(i) {
+			continue
+		}
+		err := scanAll(context.Background(), info, func(rows flow.Rows) bool {
+			in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: rows.Batch})
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		m.ended[i] = true
+		in.Ticks = append(in.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
+	}
+	return nil
 }
 
 // Crash forgets everything in memory and restores the snapshot behind the last step; pushes not yet stepped are lost.

@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -128,7 +129,10 @@ def commit_of(name: str) -> str:
 def against(base: str, cases: list[str], rounds: int, options: list[str]) -> None:
     """Run cases with a commit's library and with the tree's, in turn."""
     commit = commit_of(base)
-    sides = [(commit, build(commit)), ("the tree", ROOT / "python")]
+    tree = ROOT / "build" / "base" / "tree"  # a copy, so that the tree can be worked on meanwhile
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(ROOT / "python", tree)
+    sides = [(commit, build(commit)), ("the tree", tree)]
     for case in cases:
         part = case.partition("/")[0]
         if part not in QUICK:

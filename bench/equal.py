@@ -90,7 +90,9 @@ def answers_differ(got: pathlib.Path, want: pathlib.Path, ordered: int) -> str:
             return fault
     if ordered < 0:
         return ""
-    # The same order for both: by the hash of what is exact, and by what is not.
+    if sum_of_hashes(a) == sum_of_hashes(b):
+        return ""
+    # Some DOUBLE differs, if only by its last bit. One order for both: by the hash of what is exact, then by the rest.
     inexact = [c for c in b.columns if b[c].dtype.is_float()]
     exact = [c for c in b.columns if c not in inexact]
     key = pl.struct(exact).hash(1) if exact else pl.lit(0)
@@ -99,6 +101,17 @@ def answers_differ(got: pathlib.Path, want: pathlib.Path, ordered: int) -> str:
         if fault := column_differs(a[c].gather(order[0]), b[c].gather(order[1])):
             return fault
     return ""
+
+
+def sum_of_hashes(t: Any) -> list[int]:
+    """Give two sums over all rows that do not depend on their order: equal sums are equal sets of rows, nearly surely.
+
+    It is what compares ten million rows in a second, where no engine had to compute a DOUBLE.
+    """
+    import polars as pl
+
+    rows = pl.struct(pl.all())
+    return list(t.select(rows.hash(seed).sum().alias(str(seed)) for seed in (1, 2)).row(0))
 
 
 def common_type(a: Any, b: Any) -> Any:

@@ -26,15 +26,54 @@ type pairTable struct {
 	slots []pairSlot
 	shift uint
 
-	arena   []byte
+	arena   arena
 	spans   []textSpan // of the long texts
 	unused  []uint32   // entries of spans that may be given out again
 	garbage int        // bytes of the arena that nobody refers to
 }
 
 type textSpan struct {
-	at  uint64
+	at  place
 	len uint32
+}
+
+// arena is bytes that never move: they are written into blocks, each larger than the one before up to a size.
+type arena struct {
+	blocks [][]byte
+	size   int // of all blocks
+	used   int
+}
+
+// place is a block and an offset in it.
+type place uint64
+
+const (
+	firstBlock = 4 << 10
+	lastBlock  = 1 << 20
+)
+
+// put copies bytes into the arena.
+func (a *arena) put(s []byte) place {
+	last := len(a.blocks) - 1
+	if last < 0 || len(a.blocks[last])+len(s) > cap(a.blocks[last]) {
+		size := max(min(firstBlock<<(last+1), lastBlock), len(s))
+		if last > 16 {
+			size = max(lastBlock, len(s))
+		}
+		a.blocks = append(a.blocks, make([]byte, 0, size))
+		a.size += size
+		last++
+	}
+	b := &a.blocks[last]
+	at := place(last)<<32 | place(len(*b))
+	*b = append(*b, s...)
+	a.used += len(s)
+	return at
+}
+
+func (a *arena) get(at place, n uint32) []byte {
+	off := uint32(at)
+	return a.blocks[at>>32][off : off+n]
 }
 
 func newPairTable(text bool) *pairTable {
@@ -44,7 +83,7 @@ func newPairTable(text bool) *pairTable {
 }
 
 func (t *pairTable) bytes() int64 {
-	return int64(16*cap(t.keys) + 24*cap(t.slots) + cap(t.arena) + 16*cap(t.spans) + 4*cap(t.unused))
+	return int64(16*cap(t.keys) + 24*cap(t.slots) + t.arena.size + 16*cap(t.spans) + 4*cap(t.unused))
 }
 
 func isLong(b uint64) bool { return b>>56 == 0xFF }
@@ -64,7 +103,7 @@ func (t *pairTable) hash(a, b uint64) uint64 { return pairHash(a, b, t.text) }
 // stored returns the bytes of a long text.
 func (t *pairTable) stored(b uint64) []byte {
 	s := t.spans[uint32(b)]
-	return t.arena[s.at : s.at+uint64(s.len)]
+	return t.arena.get(s.at, s.len)
 }
 
 // sameText reports whether a stored second word and a loaded one are the same long text; their hashes are known to be equal.
@@ -149,9 +188,7 @@ func (t *pairTable) rehash(size int) {
 
 // intern copies a long text into the arena and returns the second word that stands for it.
 func (t *pairTable) intern(s []byte) uint64 {
-	at := uint64(len(t.arena))
-	t.arena = append(t.arena, s...)
-	span := textSpan{at, uint32(len(s))}
+	span := textSpan{t.arena.put(s), uint32(len(s))}
 	if n := len(t.unused); n > 0 {
 		e := t.unused[n-1]
 		t.unused = t.unused[:n-1]
@@ -183,7 +220,7 @@ func (t *pairTable) free(id uint32) {
 		t.garbage += int(t.spans[e].len)
 		t.spans[e].len = 0
 		t.unused = append(t.unused, e)
-		if t.garbage > 1<<16 && 2*t.garbage > len(t.arena) {
+		if t.garbage > 1<<16 && 2*t.garbage > t.arena.used {
 			t.compact()
 		}
 	}
@@ -191,12 +228,10 @@ func (t *pairTable) free(id uint32) {
 
 // compact drops the bytes of freed texts.
 func (t *pairTable) compact() {
-	fresh := make([]byte, 0, len(t.arena)-t.garbage)
+	var fresh arena
 	for i := range t.spans {
 		s := &t.spans[i]
-		at := uint64(len(fresh))
-		fresh = append(fresh, t.arena[s.at:s.at+uint64(s.len)]...)
-		s.at = at
+		s.at = fresh.put(t.arena.get(s.at, s.len))
 	}
 	t.arena, t.garbage = fresh, 0
 }
