@@ -14,6 +14,8 @@ import (
 type PushStream interface {
 	// Push queues rows with the stream's columns; weights nil is +1 each. It waits while the queue is full.
 	Push(ctx context.Context, split string, rows arrow.RecordBatch, weights []int64) error
+	// TryPush is Push when the queue has room; otherwise it does nothing and says false.
+	TryPush(split string, rows arrow.RecordBatch, weights []int64) (bool, error)
 	// AdvanceWatermark says that no earlier event time will be pushed.
 	AdvanceWatermark(split string, to flow.Watermark) error
 	// Idle says that nothing comes until the next push.

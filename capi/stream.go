@@ -6,6 +6,8 @@ import "C"
 import (
 	"unsafe"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/riverbed/riverbed"
 	"github.com/riverbed/riverbed/core/flow"
 )
@@ -26,11 +28,13 @@ func (s *stream) close() error {
 	return nil
 }
 
-// rb_stream_push queues a batch, copied; a last column __weight has the weights. It waits while the queue is full.
+// rb_stream_push queues a batch, copied; a last column __weight has the weights. It does not wait: when the queue is full,
+// *out is a handle for rb_push_wait, otherwise 0.
 //
 //export rb_stream_push
-func rb_stream_push(h C.rb_handle, split C.rb_chars, n C.int64_t, arr, schema unsafe.Pointer, err *C.rb_text) C.int32_t {
+func rb_stream_push(h C.rb_handle, split C.rb_chars, n C.int64_t, arr, schema unsafe.Pointer, out *C.rb_handle, err *C.rb_text) C.int32_t {
 	return guard("push", err, func() error {
+		*out = 0
 		s, e := get[*stream](h)
 		if e != nil {
 			return e
@@ -39,9 +43,39 @@ func rb_stream_push(h C.rb_handle, split C.rb_chars, n C.int64_t, arr, schema un
 		if e != nil {
 			return e
 		}
-		ctx, end := s.runs.begin(caller())
+		name := text(split, n)
+		taken, e := s.engine.TryPush(name, rows, weights)
+		if e == nil && !taken {
+			*out = handles.open(&push{stream: s, split: name, rows: rows, weights: weights})
+		}
+		return e
+	})
+}
+
+// push is rows that found the queue full.
+type push struct {
+	stream  *stream
+	split   string
+	rows    arrow.RecordBatch
+	weights []int64
+}
+
+func (*push) kind() string { return "push" }
+
+func (*push) close() error { return nil }
+
+// rb_push_wait queues the rows of a push when there is room. It waits; rb_cancel of the stream ends the wait.
+//
+//export rb_push_wait
+func rb_push_wait(h C.rb_handle, err *C.rb_text) C.int32_t {
+	return guard("push", err, func() error {
+		p, e := get[*push](h)
+		if e != nil {
+			return e
+		}
+		ctx, end := p.stream.runs.begin(caller())
 		defer end()
-		return s.engine.Push(ctx, text(split, n), rows, weights)
+		return p.stream.engine.Push(ctx, p.split, p.rows, p.weights)
 	})
 }
 

@@ -139,33 +139,52 @@ func (s *Stream) at(name string) *split {
 // larger than the queue, which waits for an empty one.
 func (s *Stream) Push(ctx context.Context, name string, rows arrow.RecordBatch, weights []int64) error {
 	b, err := s.shape(rows, weights)
-	if err != nil || b.NumRows() == 0 {
+	if err != nil {
 		return err
 	}
-	n := int(b.NumRows())
 	for {
-		s.mu.Lock()
-		sp := s.at(name)
-		if s.closed || sp.ended {
-			s.mu.Unlock()
-			return errs.New(errs.Usage, "push", "the stream is closed").WithHint("push before close() or end()")
+		room, err := s.queue(name, b)
+		if err != nil || room == nil {
+			return err
 		}
-		if sp.rows == 0 || sp.rows+n <= s.opt.QueueRows {
-			sp.queue = append(sp.queue, queued{batch: b, from: sp.total})
-			sp.rows += n
-			sp.total += int64(n)
-			s.wake()
-			s.mu.Unlock()
-			return nil
-		}
-		news := s.news
-		s.mu.Unlock()
 		select {
-		case <-news:
+		case <-room:
 		case <-ctx.Done():
 			return errs.New(errs.Cancelled, "push", "the push was cancelled while the queue was full: %w", ctx.Err())
 		}
 	}
+}
+
+// TryPush is Push when there is room; otherwise it does nothing and says false.
+func (s *Stream) TryPush(name string, rows arrow.RecordBatch, weights []int64) (bool, error) {
+	b, err := s.shape(rows, weights)
+	if err != nil {
+		return false, err
+	}
+	room, err := s.queue(name, b)
+	return room == nil && err == nil, err
+}
+
+// queue appends rows to a split, or returns what closes when it is worth trying again.
+func (s *Stream) queue(name string, b arrow.RecordBatch) (room <-chan struct{}, err error) {
+	n := int(b.NumRows())
+	if n == 0 {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sp := s.at(name)
+	switch {
+	case s.closed || sp.ended:
+		return nil, errs.New(errs.Usage, "push", "the stream is closed").WithHint("push before close() or end()")
+	case sp.rows > 0 && sp.rows+n > s.opt.QueueRows:
+		return s.news, nil
+	}
+	sp.queue = append(sp.queue, queued{batch: b, from: sp.total})
+	sp.rows += n
+	sp.total += int64(n)
+	s.wake()
+	return nil, nil
 }
 
 // shape checks the columns and adds the weights.

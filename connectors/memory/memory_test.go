@@ -82,6 +82,25 @@ func TestFullQueueBlocksThePush(t *testing.T) {
 	}
 }
 
+func TestTryPushDoesNotWait(t *testing.T) {
+	s := New(fields, Options{QueueRows: 2})
+	for _, want := range []bool{true, true, false} {
+		if taken, err := s.TryPush("", rows(1), nil); taken != want || err != nil {
+			t.Errorf("%v (%v), want %v", taken, err, want)
+		}
+	}
+	if _, err := s.TryPush("", rows(1), []int64{1}); !errs.Is(err, errs.Usage) {
+		t.Errorf("weights: %v", err)
+	}
+	s.Close()
+	if taken, err := s.TryPush("", rows(1), nil); taken || !errs.Is(err, errs.Usage) {
+		t.Errorf("after close: %v, %v", taken, err)
+	}
+	if got, _ := ct.Flat(ct.Drain(t, s, flow.Split{ID: DefaultSplit}, "", 10, 1)); strings.Join(got, " ") != "1 1" {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestReadWaits(t *testing.T) {
 	s := New(fields, Options{})
 	r, _ := s.Open(t.Context(), flow.Split{ID: DefaultSplit}, "")

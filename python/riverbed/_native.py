@@ -49,7 +49,8 @@ _SIGNATURES = {
     "rb_session_register": [_u64, _chars, _i64, _u64],
     "rb_session_udf": [_u64, _chars, _i64, UDF, _u64],
     "rb_statements": [_chars, _i64, _text],
-    "rb_stream_push": [_u64, _chars, _i64, _void, _void],
+    "rb_stream_push": [_u64, _chars, _i64, _void, _void, _handle],
+    "rb_push_wait": [_u64],
     "rb_stream_watermark": [_u64, _chars, _i64, _i64],
     "rb_stream_idle": [_u64, _chars, _i64],
     "rb_stream_end": [_u64],
@@ -184,6 +185,8 @@ def call_handle(name, *arguments):
 
 def chars(text):
     """Give text as the two arguments (pointer, length)."""
+    if not isinstance(text, str):
+        raise errors.RiverbedUsageError(f"a text is expected here, not {type(text).__name__}: {text!r:.80}")
     data = text.encode()
     return data, len(data)
 

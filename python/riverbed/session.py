@@ -201,9 +201,24 @@ class Session:
         >>> session.sql("SELECT plus_one(41) AS x").to_pylist()
         [{'x': 42}]
         """
+        if not callable(fn):
+            raise RiverbedUsageError(
+                f"register_udf takes a function, not {type(fn).__name__}\n"
+                'Hint: register_udf(lambda a: a, name="same", return_type="BIGINT")'
+            )
+        given = name or getattr(fn, "__name__", None)
+        if not isinstance(given, str):
+            raise RiverbedUsageError(
+                "the function has no name of its own\nHint: give it one, register_udf(..., name=...)"
+            )
+        types = [arg_types] if isinstance(arg_types, str) else arg_types
+        if not isinstance(types, (Iterable, type(None))) or not all(isinstance(t, str) for t in types or []):
+            raise RiverbedUsageError('arg_types= takes SQL types, such as ["BIGINT", "VARCHAR"]')
+        if not isinstance(return_type, str):
+            raise RiverbedUsageError('return_type= takes an SQL type, such as "BIGINT"')
         spec = {
-            "name": name or fn.__name__,
-            "args": list(arg_types or []),
+            "name": given,
+            "args": list(types or []),
             "returns": return_type,
             "deterministic": deterministic,
         }
@@ -304,6 +319,8 @@ def quoted(name: str) -> str:
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
     from riverbed.connectors.base import as_text
 
+    if not isinstance(config, Mapping):
+        raise RiverbedUsageError(f'config= takes {{"setting": value, ...}}, not {type(config).__name__}')
     return {name: as_text(value) for name, value in config.items() if value is not None}
 
 
@@ -314,7 +331,7 @@ def _columns(schema: Schema) -> list[tuple[str, str]]:
         return [(str(n), str(t)) for n, t in schema.items()]
     if hasattr(schema, "__arrow_c_schema__"):
         return _arrow.sql_columns(schema)
-    pairs = list(schema)
+    pairs = list(schema) if isinstance(schema, Iterable) else [schema]
     if not all(isinstance(p, (tuple, list)) and len(p) == 2 for p in pairs):
         raise RiverbedSchemaError('schema= takes {"column": "TYPE", ...}, pairs of both, or an Arrow schema')
     return [(str(n), str(t)) for n, t in pairs]

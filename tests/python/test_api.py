@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import functools
 import pathlib
 import signal
 import subprocess
@@ -20,7 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import riverbed as rb
-from riverbed import _callbacks
+from riverbed import _callbacks, _native
+from riverbed.connectors.memory import _OPTIONS
 from riverbed.testing import Run
 
 from .conftest import alive
@@ -351,6 +353,34 @@ def test_a_function_that_goes_wrong_is_an_error_of_the_query(session: rb.Session
     assert session.sql("SELECT 1 AS a").to_pylist() == [{"a": 1}]
 
 
+def test_a_function_may_call_its_session(session: rb.Session) -> None:
+    session.sql("CREATE TABLE t AS SELECT 1::BIGINT AS a")
+    session.sql("CREATE TABLE log (a BIGINT)")
+
+    def reads(a: pa.Array) -> pa.Array:
+        session.sql("CREATE TABLE IF NOT EXISTS made (a BIGINT)")
+        return pc.add(a, session.sql("SELECT count(*) AS n FROM t").to_pylist()[0]["n"])
+
+    def writes(a: pa.Array) -> pa.Array:
+        session.sql("INSERT INTO log VALUES (1)")
+        return a
+
+    session.register_udf(reads, return_type="BIGINT", deterministic=True)
+    session.register_udf(writes, return_type="BIGINT", deterministic=True)
+    session.sql("INSERT INTO t SELECT reads(a) FROM t")
+    assert session.sql("SELECT a FROM t ORDER BY a").to_pylist() == [{"a": 1}, {"a": 2}]
+    assert session.sql("SELECT sum(writes(a)) AS s FROM t").to_pylist() == [{"s": 3}]
+    assert session.sql("SELECT count(*) AS n FROM log").to_pylist() == [{"n": 1}]
+    for statement in (
+        "INSERT INTO t SELECT writes(a) FROM t",
+        "CREATE MATERIALIZED VIEW m AS SELECT writes(a) AS a FROM t",
+    ):
+        with pytest.raises(rb.RiverbedDataError, match="would wait for its own caller") as raised:
+            session.sql(statement)
+        assert isinstance(raised.value.__cause__, rb.RiverbedUsageError)
+    assert session.sql("SELECT count(*) AS n FROM log").to_pylist() == [{"n": 1}]
+
+
 def test_functions_are_listed(session: rb.Session) -> None:
     assert {"upper", "sum"} <= {f["name"] for f in session.functions()}
 
@@ -447,6 +477,85 @@ def test_rows_that_do_not_fit_are_refused(session: rb.Session) -> None:
             stream.push(rows)
     with pytest.raises(rb.RiverbedUsageError, match="belongs to a stream"):
         session.create_stream("other", source=stream, schema={"a": "BIGINT"})
+
+
+@pytest.mark.parametrize("rows", [5, None, [5], ["x"], b"x", [None]])
+def test_what_is_no_list_of_rows_is_refused(session: rb.Session, rows: Any) -> None:
+    stream = rb.MemoryStream(upsert=True, primary_key="a")
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    with pytest.raises(rb.RiverbedUsageError, match="push takes a list of rows"):
+        stream.push(rows)
+    with pytest.raises(rb.RiverbedError, match=r"list of keys|a key has"):
+        stream.delete(rows)
+
+
+def test_a_memory_stream_knows_its_options() -> None:
+    with pytest.raises(rb.RiverbedUsageError, match="did you mean 'queue_rows'"):
+        rb.MemoryStream(queue_row=5)
+    with pytest.raises(rb.RiverbedUsageError, match="its options are watermark"):
+        rb.MemoryStream(brokers="a:9092")
+    page = pathlib.Path(__file__).parents[2].joinpath("docs", "connectors", "memory.md").read_text()
+    documented = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
+    of_all_streams = {"watermark", "event_time", "primary_key", "allowed_lateness"}
+    assert set(_OPTIONS) == documented | of_all_streams
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"fn": 5, "return_type": "BIGINT"},
+        {"fn": len, "return_type": 5},
+        {"fn": len, "return_type": "BIGINT", "name": 5},
+        {"fn": len, "return_type": "BIGINT", "arg_types": 5},
+        {"fn": len, "return_type": "BIGINT", "arg_types": [5]},
+        {"fn": functools.partial(len), "return_type": "BIGINT"},
+    ],
+)
+def test_what_is_no_function_is_refused(session: rb.Session, arguments: Any) -> None:
+    with pytest.raises(rb.RiverbedUsageError, match=r"takes|name"):
+        session.register_udf(**arguments)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: s.sql(5),
+        lambda s: s.statements(5),
+        lambda s: s.create_stream(5, source=rb.MemoryStream(), schema={"a": "BIGINT"}),
+        lambda s: s.create_stream("s", source=5),
+        lambda s: s.create_stream("s", source=rb.MemoryStream(), schema=5),
+        lambda s: s.create_table("t", source=5),
+        lambda s: s.sql("SELECT 1 AS a").sink(5),
+        lambda s: s.sql("SELECT 1 AS a").subscribe(until=5),
+        lambda s: s.sql("SELECT 1 AS a").explain(5),
+        lambda s: rb.Session(config=5),
+    ],
+)
+def test_arguments_of_another_kind_are_our_errors(session: rb.Session, call: Any) -> None:
+    with pytest.raises(rb.RiverbedError):
+        call(session)
+
+
+def test_a_push_with_room_costs_no_thread(session: rb.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = rb.MemoryStream(queue_rows=10)
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    waited: list[object] = []
+    real = _native.wait
+    monkeypatch.setattr(_native, "wait", lambda *a: (waited.append(a), real(*a))[1])
+    for i in range(10):
+        stream.push([(i,)])
+    assert waited == []
+    done = threading.Thread(target=lambda: stream.push([(10,)]))
+    done.start()  # finds the queue full, and waits for the reader
+    changes = session.sql("SELECT a FROM s").subscribe()
+    seen: list[int] = []
+    for batch in changes:
+        seen += [row["a"] for row in batch]
+        if len(seen) == 11:
+            break
+    done.join()
+    changes.close()
+    assert sorted(seen) == list(range(11))
 
 
 # --- closing and leaking --------------------------------------------------------------------------------------------

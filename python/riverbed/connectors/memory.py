@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import datetime
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from riverbed.connectors.base import Connector
 from riverbed.errors import RiverbedSchemaError, RiverbedUsageError
 
 __all__ = ["MemoryStream"]
+
+# What the library takes for this connector; a test compares them with its own list.
+_OPTIONS = ("watermark", "event_time", "upsert", "primary_key", "queue_rows", "updating", "allowed_lateness")
 
 Row = Mapping[str, Any] | Sequence[Any]
 
@@ -65,6 +69,13 @@ class MemoryStream(Connector):
         primary_key: str | Sequence[str] | None = None,
         **options: Any,
     ) -> None:
+        for name in options:
+            if name not in _OPTIONS:
+                near = difflib.get_close_matches(name, _OPTIONS, 1)
+                raise RiverbedUsageError(
+                    f"MemoryStream has no option {name!r}\n"
+                    + (f"Hint: did you mean {near[0]!r}?" if near else f"Hint: its options are {', '.join(_OPTIONS)}")
+                )
         super().__init__(
             "memory", watermark=watermark, event_time=event_time, upsert=upsert, primary_key=primary_key, **options
         )
@@ -95,7 +106,10 @@ class MemoryStream(Connector):
         """
         number = self._bound
         for array, schema, _keep in pairs(rows, self._columns):
-            _native.wait(self._handle, _native.call, "rb_stream_push", number, *_native.chars(split), array, schema)
+            full = _native.call_handle("rb_stream_push", number, *_native.chars(split), array, schema)
+            if full is not None:  # only a push that waits costs a helper thread
+                _native.wait(self._handle, _native.call, "rb_push_wait", full.value)
+                full.close()
 
     def delete(self, keys: Iterable[Row], *, split: str = "") -> None:
         """Delete rows of an upsert stream.
@@ -113,9 +127,9 @@ class MemoryStream(Connector):
                 "this MemoryStream has no key to delete by\nHint: make it with upsert=True, primary_key=…"
             )
         rows = []
-        for key in keys:
+        for key in _listed(keys, "delete", "keys"):
             if not isinstance(key, Mapping):
-                if isinstance(key, (str, bytes)) or len(key) != len(names):
+                if len(key) != len(names):
                     raise RiverbedSchemaError(f"a key has {len(names)} values, one for each of {', '.join(names)}")
                 key = dict(zip(names, key, strict=True))
             rows.append({**key, "__weight": -1})
@@ -136,7 +150,7 @@ class MemoryStream(Connector):
 
 def pairs(rows: Any, columns: list[tuple[str, str]]) -> Iterable[tuple[int, int, Any]]:
     """Give rows as (ArrowArray address, ArrowSchema address, what keeps them alive)."""
-    if isinstance(rows, (Mapping, str)):
+    if isinstance(rows, (Mapping, str, bytes)):
         raise RiverbedUsageError("push takes a list of rows\nHint: put the row into a list")
     if _arrow.is_tabular(rows) or hasattr(rows, "__arrow_c_array__"):
         for batch in _in_order(rows, [name for name, _ in columns]):
@@ -146,11 +160,28 @@ def pairs(rows: Any, columns: list[tuple[str, str]]) -> Iterable[tuple[int, int,
             yield *addresses, (array, schema)
         return
     known = {name for name, _ in columns}
-    rows = list(rows)
+    rows = _listed(rows, "push", "rows")
     if "__weight" not in known and any(isinstance(r, Mapping) and "__weight" in r for r in rows):
         columns = [*columns, ("__weight", "BIGINT")]
     made = _arrow.Rows(columns, rows)
     yield *made.addresses, made
+
+
+def _listed(values: Any, call: str, what: str) -> list[Any]:
+    """Return what a call was given as a list of dictionaries and tuples."""
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+        raise RiverbedUsageError(
+            f"{call} takes a list of {what}, not {type(values).__name__}\n"
+            'Hint: [{"column": value}, ...] or [(value, ...), ...], or an Arrow, pandas or Polars object'
+        )
+    out = list(values)
+    for value in out:
+        if isinstance(value, (str, bytes)) or not (isinstance(value, Mapping) or hasattr(value, "__len__")):
+            raise RiverbedUsageError(
+                f"{call} takes a list of {what}, each a dictionary or a tuple of values, not {type(value).__name__}\n"
+                "Hint: a row of one column is (value,)"
+            )
+    return out
 
 
 def _in_order(rows: Any, names: list[str]) -> list[Any]:
