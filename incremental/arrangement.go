@@ -16,27 +16,27 @@ import (
 type arrangement struct {
 	rows    *state.Table
 	vals    []state.Values
-	weight  *state.Int64s
-	matches *state.Int64s // partners of the row, where the kind asks for it and a condition beyond the keys decides
-	shown   *state.Int64s // weight under which the row itself is shown (padded, semi, anti)
+	weight  *state.Int64s // nil when append-only: each row has weight 1
+	matches *state.Int64s // partners of the row; nil unless it is shown for itself and a condition beyond the keys decides
+	shown   *state.Int64s // weight under which the row itself is shown (padded, semi, anti); nil if it never is
 
 	cols    int // columns of the input; key columns follow in a batch
 	keyEnc  *keyEncoder
 	rowEnc  *keyEncoder // nil when append-only
 	keys    *state.Table
-	total   *state.Int64s // by key: the sum of the weights of its rows
-	head    []uint32      // by key slot: its first row
-	next    []uint32      // by row slot
-	prev    []uint32
-	keyOf   []uint32
-	closing *closing // when the watermark settles a row for the join
+	total   *state.Int64s         // by key: the sum of the weights of its rows; nil unless watched
+	head    []uint32              // by key slot: its first row
+	next    state.Chunked[uint32] // by row slot
+	prev    []uint32              // where rows go
+	keyOf   []uint32              // where rows go or are shown for themselves
+	closing *closing              // when the watermark settles a row for the join
 	timers  *timers
-	closes  []int64 // by row slot
+	closes  []int64 // by row slot, where there is a closing
 
 	stamp    uint64
-	stamped  []uint64   // by row slot: the last step that counted it
+	stamped  []uint64   // by row slot, where rows have weights: the last step that counted it
 	touched  []uint32   // rows whose weight or matches changed in this step
-	keyStamp []uint64   // by key slot: the last step that noted its total
+	keyStamp []uint64   // by key slot, where watched: the last step that noted its total
 	watched  bool       // the other side shows rows for themselves, so totals are noted
 	quiet    bool       // rows are only added and never shown for themselves: nothing is to be judged at the step's end
 	keysWere []keyTotal // their totals at the step's start, in order of appearance
@@ -48,24 +48,59 @@ type keyTotal struct {
 	total int64
 }
 
+// judged says how much of its rows a side has to remember. What is not needed is not held: join state is the largest there is.
+type judged struct {
+	kept    bool // rows are shown for themselves
+	counted bool // a condition beyond the keys decides on partners
+	watched bool // the other side shows rows for themselves by the keys alone
+}
+
 // newArrangement lays out one side; its table is join_left or join_right.
-func newArrangement(tableName string, input []plan.Column, keyTypes []types.Type, updating bool) *arrangement {
+func newArrangement(tableName string, input []plan.Column, keyTypes []types.Type, updating bool, j judged) *arrangement {
 	ts := columnTypes(input)
-	a := &arrangement{vals: valueColumns(ts), weight: &state.Int64s{}, matches: &state.Int64s{}, shown: &state.Int64s{},
-		cols: len(input), keyEnc: newKeyEncoder(keyTypes), total: &state.Int64s{}, timers: newTimers()}
+	a := &arrangement{vals: valueColumns(ts), cols: len(input), keyEnc: newKeyEncoder(keyTypes), timers: newTimers(),
+		watched: j.watched, quiet: !updating && !j.kept}
 	decl := state.Decl{Name: tableName, Version: 1, Key: state.Sequence, Values: valueNames(input, "_weight", "_matches", "_shown"),
 		About: "row → weight, number of partners, weight shown; in the key group of its join key"}
-	if updating {
-		decl.Key = state.RowKey
-		a.rowEnc = newRowEncoder(ts)
-	}
 	cols := make([]state.Column, 0, len(a.vals)+3)
 	for _, v := range a.vals {
 		cols = append(cols, v)
 	}
-	a.rows = state.NewTable(decl, append(cols, a.weight, a.matches, a.shown)...)
-	a.keys = state.NewTable(state.Decl{Name: tableName + "_index", Version: 1, Key: state.RowKey, Values: []string{"total"}}, a.total)
+	weight, matches, shown := state.Column(state.Same(1)), state.Column(state.Same(0)), state.Column(state.Same(0))
+	if updating {
+		decl.Key = state.RowKey
+		a.rowEnc = newRowEncoder(ts)
+		a.weight = &state.Int64s{}
+		weight = a.weight
+	}
+	if j.kept {
+		a.shown = &state.Int64s{}
+		shown = a.shown
+		if j.counted {
+			a.matches = &state.Int64s{}
+			matches = a.matches
+		}
+	}
+	a.rows = state.NewTable(decl, append(cols, weight, matches, shown)...)
+	index := state.Decl{Name: tableName + "_index", Version: 1, Key: state.RowKey}
+	if !j.watched {
+		a.keys = state.NewTable(index)
+		return a
+	}
+	index.Values, a.total = []string{"total"}, &state.Int64s{}
+	a.keys = state.NewTable(index, a.total)
 	return a
+}
+
+// leaves reports whether rows can go.
+func (a *arrangement) leaves() bool { return a.weight != nil || a.closing != nil }
+
+// weightOf is the weight of a row.
+func (a *arrangement) weightOf(slot uint32) int64 {
+	if a.weight == nil {
+		return 1
+	}
+	return a.weight.V[slot]
 }
 
 // keysOf encodes the join keys of a batch.
@@ -89,8 +124,8 @@ func (a *arrangement) find(k state.Keys, chunk []pair, use func([]pair) error) e
 		if key == state.NoSlot {
 			continue
 		}
-		for s := a.head[key]; s != state.NoSlot; s = a.next[s] {
-			if a.weight.V[s] == 0 {
+		for s := a.head[key]; s != state.NoSlot; s = *a.next.At(s) {
+			if a.weight != nil && a.weight.V[s] == 0 {
 				continue
 			}
 			if chunk = append(chunk, pair{int32(i), s}); len(chunk) == cap(chunk) {
@@ -126,14 +161,19 @@ func (a *arrangement) add(in *Batch, k state.Keys) (slots []uint32, fresh []int3
 	}
 	putFresh(a.vals, in.Cols, fresh, slots)
 	a.link(in.Cols, fresh, slots, keySlots)
-	for i, s := range slots {
-		w, key := in.weight(i), keySlots[i]
-		if a.watched && a.keyStamp[key] != a.stamp+1 {
-			a.keyStamp[key] = a.stamp + 1
-			a.keysWere = append(a.keysWere, keyTotal{key, a.total.V[key]})
+	if a.weight != nil {
+		for i, s := range slots {
+			a.weight.V[s] += in.weight(i)
 		}
-		a.weight.V[s] += w
-		a.total.V[key] += w
+	}
+	if a.watched {
+		for i, key := range keySlots {
+			if a.keyStamp[key] != a.stamp+1 {
+				a.keyStamp[key] = a.stamp + 1
+				a.keysWere = append(a.keysWere, keyTotal{key, a.total.V[key]})
+			}
+			a.total.V[key] += in.weight(i)
+		}
 	}
 	if a.quiet {
 		a.rows.Touch(slots)
@@ -145,29 +185,49 @@ func (a *arrangement) add(in *Batch, k state.Keys) (slots []uint32, fresh []int3
 
 func (a *arrangement) growKeys() {
 	n := a.keys.Slots()
-	a.head, a.keyStamp = grown(a.head, n, state.NoSlot), grown(a.keyStamp, n, 0)
+	a.head = grown(a.head, n, state.NoSlot)
+	if a.watched {
+		a.keyStamp = grown(a.keyStamp, n, 0)
+	}
 }
 
 // link hangs new rows into the chains of their keys and sets their timers.
 func (a *arrangement) link(cols []arrow.Array, fresh []int32, slots, keySlots []uint32) {
 	n := a.rows.Slots()
-	a.next, a.prev, a.keyOf = grown(a.next, n, 0), grown(a.prev, n, 0), grown(a.keyOf, n, 0)
-	a.closes, a.stamped = grown(a.closes, n, never), grown(a.stamped, n, 0)
-	var closes []int64
-	if a.closing != nil {
-		closes = a.closing.at(cols)
+	a.next.Resize(n)
+	leaves := a.leaves()
+	if leaves {
+		a.prev = grown(a.prev, n, 0)
+	}
+	if leaves || a.shown != nil {
+		a.keyOf = grown(a.keyOf, n, 0)
+	}
+	if a.weight != nil {
+		a.stamped = grown(a.stamped, n, 0)
 	}
 	for _, i := range fresh {
 		s, key := slots[i], keySlots[i]
 		first := a.head[key]
-		a.next[s], a.prev[s], a.keyOf[s] = first, state.NoSlot, key
-		if first != state.NoSlot {
-			a.prev[first] = s
+		*a.next.At(s), a.head[key] = first, s
+		if leaves {
+			a.prev[s] = state.NoSlot
+			if first != state.NoSlot {
+				a.prev[first] = s
+			}
 		}
-		a.head[key] = s
-		if closes != nil && closes[i] != never {
-			a.closes[s] = closes[i]
-			a.timers.add(coarse(closes[i]), s)
+		if a.keyOf != nil {
+			a.keyOf[s] = key
+		}
+	}
+	if a.closing == nil {
+		return
+	}
+	a.closes = grown(a.closes, n, never)
+	closes := a.closing.at(cols)
+	for _, i := range fresh {
+		if closes[i] != never {
+			a.closes[slots[i]] = closes[i]
+			a.timers.add(coarse(closes[i]), slots[i])
 		}
 	}
 }
@@ -181,21 +241,34 @@ func (a *arrangement) remove(slots []uint32) {
 	for _, s := range slots {
 		key := a.keyOf[s]
 		if p := a.prev[s]; p != state.NoSlot {
-			a.next[p] = a.next[s]
+			*a.next.At(p) = *a.next.At(s)
 		} else {
-			a.head[key] = a.next[s]
+			a.head[key] = *a.next.At(s)
 		}
-		if n := a.next[s]; n != state.NoSlot {
+		if n := *a.next.At(s); n != state.NoSlot {
 			a.prev[n] = a.prev[s]
 		}
-		a.total.V[key] -= a.weight.V[s]
-		a.closes[s] = never
+		if a.watched {
+			a.total.V[key] -= a.weightOf(s)
+		}
+		if a.closing != nil {
+			a.closes[s] = never
+		}
 		if a.head[key] == state.NoSlot {
 			keys = append(keys, key)
 		}
 	}
 	a.rows.Delete(slots)
 	a.keys.Delete(keys)
+}
+
+// forget drops all rows.
+func (a *arrangement) forget() {
+	a.rows.Clear()
+	a.keys.Clear()
+	for i := range a.head {
+		a.head[i] = state.NoSlot
+	}
 }
 
 // expire drops the rows that the watermark has settled: no partner comes or goes any more.
@@ -209,7 +282,11 @@ func (a *arrangement) expire(w flow.Watermark) {
 func (a *arrangement) endStep() (negative int64) {
 	var gone []uint32
 	a.stamp++
-	for _, s := range a.touched {
+	touched := a.touched
+	if a.weight == nil {
+		touched = nil // each row has weight 1
+	}
+	for _, s := range touched {
 		if a.stamped[s] == a.stamp {
 			continue
 		}
@@ -244,7 +321,9 @@ func (a *arrangement) restored(prepare func(cols []arrow.Array, n int) (Batch, e
 	all := make([]int32, in.N)
 	for i, s := range slots {
 		all[i] = int32(i)
-		a.total.V[keySlots[i]] += a.weight.V[s]
+		if a.watched {
+			a.total.V[keySlots[i]] += a.weightOf(s)
+		}
 	}
 	a.link(in.Cols, all, slots, keySlots)
 	return nil

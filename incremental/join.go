@@ -34,6 +34,7 @@ type join struct {
 	kept     [2]bool // rows of the side are shown for themselves
 	bounded  [2]bool // the input ends by itself: its rows are judged at its end, so that none is shown and taken back
 	waiting  [2]bool // rows of the side wait for the other's end
+	over     [2]bool // the input is bounded and had ended before this step: nothing of the other side waits for it
 	pairs    []pair
 }
 
@@ -67,7 +68,8 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 			return nil, err
 		}
 		j.types[s] = columnTypes(cols)
-		j.side[s] = newArrangement([...]string{"join_left", "join_right"}[s], cols, j.keyTypes, plan.Updating(in, emit))
+		j.side[s] = newArrangement([...]string{"join_left", "join_right"}[s], cols, j.keyTypes, plan.Updating(in, emit),
+			judged{kept: j.kept[s], counted: n.On != nil, watched: j.kept[1-s] && n.On == nil})
 		j.bounded[s] = !plan.Live(in)
 	}
 	if n.On != nil {
@@ -76,10 +78,6 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 		if j.on, err = expr.Compile(n.On, layoutOf(both)); err != nil {
 			return nil, err
 		}
-	}
-	for s, a := range j.side {
-		a.watched = j.kept[1-s] && j.on == nil
-		a.quiet = a.rowEnc == nil && !j.kept[s]
 	}
 	j.bound(n)
 	return j, nil
@@ -146,6 +144,9 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 			return err
 		}
 	}
+	if j.over[1-port] && j.forgets(port) {
+		return nil
+	}
 	slots, fresh := own.add(&in, keys)
 	if j.on != nil && j.kept[port] {
 		for _, i := range fresh {
@@ -154,6 +155,9 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 	}
 	return nil
 }
+
+// forgets reports whether a side is of no use once the other has ended: its rows only wait for partners.
+func (j *join) forgets(side int) bool { return j.kind == plan.Inner && j.side[side].quiet }
 
 func (j *join) emitsPairs() bool { return j.kind != plan.Semi && j.kind != plan.Anti }
 
@@ -212,7 +216,7 @@ func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair, partners []int6
 			}
 		}
 		for _, p := range pairs {
-			partners[p.row] += other.weight.V[p.slot]
+			partners[p.row] += other.weightOf(p.slot)
 		}
 		if j.kept[1-port] {
 			for _, p := range pairs {
@@ -251,7 +255,7 @@ func (j *join) weights(in *Batch, other *arrangement, pairs []pair) []int64 {
 	}
 	w := make([]int64, len(pairs))
 	for i, p := range pairs {
-		w[i] = in.weight(int(p.row)) * other.weight.V[p.slot]
+		w[i] = in.weight(int(p.row)) * other.weightOf(p.slot)
 	}
 	return w
 }
@@ -279,8 +283,14 @@ func (j *join) Advance(ctx *Ctx, w flow.Watermark) error {
 	for _, a := range j.side {
 		negative += a.endStep()
 	}
-	for _, a := range j.side {
+	for s, a := range j.side {
 		a.expire(w)
+		if ended := j.bounded[1-s] && ctx.In[1-s] == flow.EndWatermark; ended && !j.over[1-s] {
+			j.over[1-s] = true
+			if j.forgets(s) {
+				a.forget()
+			}
+		}
 	}
 	if negative > 0 {
 		return ctx.missing("join", negative)
@@ -308,7 +318,7 @@ func (j *join) settle(ctx *Ctx, side int) error {
 		if !own.rows.Live(s) {
 			continue
 		}
-		want := own.weight.V[s]
+		want := own.weightOf(s)
 		if (j.partners(own, other, s) != 0) != (j.kind == plan.Semi) {
 			want = 0
 		}
@@ -359,7 +369,7 @@ func (j *join) crossed(own, other *arrangement) []uint32 {
 		if own.keys.Find(k, at); at[0] == state.NoSlot {
 			continue
 		}
-		for s := own.head[at[0]]; s != state.NoSlot; s = own.next[s] {
+		for s := own.head[at[0]]; s != state.NoSlot; s = *own.next.At(s) {
 			out = append(out, s)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // are, lies in the slot's own place, one look away; a longer one lies in a chunk, so that growing copies none of them. A slot that
 // was given room in a chunk keeps it, and uses it again where the next string fits.
 type heap struct {
-	places []byte // placeSize a slot
+	places Chunked[place]
 	chunks [][]byte
 	held   int // bytes of chunks
 	size   int // bytes of chunks given to slots
@@ -18,19 +18,17 @@ type heap struct {
 
 // A place begins with the length of the string. Behind it is the string, or, where the length has the bit inChunk, the chunk, the
 // offset there and how much room that is.
+type place [24]byte
+
 const (
-	placeSize = 24
-	inline    = placeSize - 4
+	inline    = uint32(len(place{}) - 4)
 	inChunk   = 1 << 31
 	chunkSize = 1 << 18
 )
 
-func (h *heap) resize(n int) { h.places = grown(h.places, n*placeSize) }
+func (h *heap) resize(n int) { h.places.Resize(n) }
 
-func (h *heap) place(slot uint32) []byte {
-	at := int(slot) * placeSize
-	return h.places[at : at+placeSize : at+placeSize]
-}
+func (h *heap) place(slot uint32) []byte { return h.places.At(slot)[:] }
 
 // spot is where a place says that its string lies in a chunk.
 type spot struct{ chunk, off, room uint32 }
@@ -66,7 +64,7 @@ func (h *heap) set(slot uint32, b []byte) {
 	if n&inChunk != 0 {
 		h.live -= int(n &^ inChunk)
 		s = spotOf(p)
-	} else if len(b) <= inline {
+	} else if len(b) <= int(inline) {
 		binary.LittleEndian.PutUint32(p, uint32(len(b)))
 		copy(p[4:], b)
 		return
@@ -113,8 +111,8 @@ func (h *heap) free(slot uint32) {
 func (h *heap) compact() {
 	old := h.chunks
 	h.chunks, h.held, h.size = nil, 0, 0
-	for at := 0; at < len(h.places); at += placeSize {
-		p := h.places[at : at+placeSize]
+	for slot := range h.places.Len() {
+		p := h.place(uint32(slot))
 		n := binary.LittleEndian.Uint32(p)
 		if n&inChunk == 0 {
 			continue
@@ -133,7 +131,7 @@ func (h *heap) compact() {
 	}
 }
 
-func (h *heap) bytes() int64 { return int64(h.held + cap(h.places)) }
+func (h *heap) bytes() int64 { return int64(h.held + h.places.held()*len(place{})) }
 
 // grown makes s at least n long; what is new is zero. It doubles: the columns of a table grow by every row.
 func grown[T any](s []T, n int) []T {

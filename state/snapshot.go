@@ -29,7 +29,10 @@ var partFields = []arrow.Field{
 func (t *Table) Snapshot() (Part, error) { return t.part(t.All(), nil) }
 
 // Track starts the dirty list; before, changes are not listed and Dirty knows nothing.
-func (t *Table) Track() { t.tracking = true }
+func (t *Table) Track() {
+	t.tracking = true
+	t.touched.Resize(t.Slots())
+}
 
 // Cut ends an epoch of the dirty list and returns its number: Dirty of it later tells what changed after.
 func (t *Table) Cut() uint64 {
@@ -45,7 +48,7 @@ func (t *Table) Dirty(since uint64) (Part, error) {
 	var slots []uint32
 	seen := map[uint32]bool{}
 	for _, d := range t.dirty {
-		if d.epoch > since && t.live[d.slot] && t.touched[d.slot] > since && !seen[d.slot] {
+		if d.epoch > since && t.Live(d.slot) && *t.touched.At(d.slot) > since && !seen[d.slot] {
 			seen[d.slot] = true
 			slots = append(slots, d.slot)
 		}
@@ -84,9 +87,9 @@ func (t *Table) part(slots []uint32, gone []goneRow) (Part, error) {
 	group.Reserve(n)
 	hash.Reserve(n)
 	for _, s := range slots {
-		group.Append(t.group[s])
-		hash.Append(t.hash[s])
-		key.Append(t.keys.get(s))
+		group.Append(t.Group(s))
+		hash.Append(t.Hash(s))
+		key.Append(t.Key(s))
 		deleted.Append(false)
 	}
 	for _, g := range gone {
@@ -151,11 +154,12 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 		}
 		if s == NoSlot {
 			s = t.take(h, g)
-			t.keys.set(s, key)
 			if t.Decl.Key == RowKey {
+				t.keys.set(s, key)
 				t.idx.insert(h, s)
-			} else if n := binary.BigEndian.Uint64(key) + 1; n > t.seq[g] {
-				t.seq[g] = n
+			} else {
+				n := binary.BigEndian.Uint64(key)
+				*t.seqs.At(s), t.seq[g] = n, max(t.seq[g], n+1)
 			}
 		}
 		rows, slots = append(rows, uint32(i)), append(slots, s)
@@ -189,7 +193,7 @@ func (t *Table) sequences() map[sequence]uint32 {
 	}
 	out := make(map[sequence]uint32, t.n)
 	for _, s := range t.All() {
-		out[sequence{t.group[s], binary.BigEndian.Uint64(t.keys.get(s))}] = s
+		out[sequence{t.Group(s), *t.seqs.At(s)}] = s
 	}
 	return out
 }

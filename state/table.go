@@ -12,10 +12,11 @@ import (
 type Table struct {
 	Decl  Decl
 	cols  []Column
-	keys  heap
-	hash  []uint64
-	group []uint8
-	live  []bool
+	keys  heap            // of a table with row keys
+	hash  Chunked[uint64] // the same
+	seqs  Chunked[uint64] // of a table without: the number of each row
+	group Chunked[uint8]
+	live  Chunked[bool]
 	free  []uint32
 	idx   index
 	n     int
@@ -23,12 +24,13 @@ type Table struct {
 
 	// The dirty list. touched[slot] is the epoch of the last change; dirty lists slots by epoch, each once per epoch.
 	epoch    uint64
-	touched  []uint64
+	touched  Chunked[uint64] // while tracking
 	dirty    []dirtyRow
 	gone     []goneRow
 	tracking bool
 
-	fresh []int32
+	fresh  []int32
+	number [8]byte
 }
 
 type dirtyRow struct {
@@ -56,23 +58,34 @@ func NewTable(d Decl, cols ...Column) *Table {
 func (t *Table) Len() int { return t.n }
 
 // Slots is the number of slots ever used: one more than the largest slot.
-func (t *Table) Slots() int { return len(t.live) }
+func (t *Table) Slots() int { return t.live.Len() }
 
 // Live reports whether a slot holds a row.
-func (t *Table) Live(slot uint32) bool { return t.live[slot] }
+func (t *Table) Live(slot uint32) bool { return *t.live.At(slot) }
 
-// Hash returns the hash of a slot's key.
-func (t *Table) Hash(slot uint32) uint64 { return t.hash[slot] }
+// Hash returns the hash of a slot's key, 0 without row keys.
+func (t *Table) Hash(slot uint32) uint64 {
+	if t.Decl.Key == Sequence {
+		return 0
+	}
+	return *t.hash.At(slot)
+}
 
 // Group returns the key group of a slot.
-func (t *Table) Group(slot uint32) uint8 { return t.group[slot] }
+func (t *Table) Group(slot uint32) uint8 { return *t.group.At(slot) }
 
-// Key returns the key bytes of a slot; valid until the next change.
-func (t *Table) Key(slot uint32) []byte { return t.keys.get(slot) }
+// Key returns the key bytes of a slot; valid until the next call or change.
+func (t *Table) Key(slot uint32) []byte {
+	if t.Decl.Key == Sequence {
+		binary.BigEndian.PutUint64(t.number[:], *t.seqs.At(slot))
+		return t.number[:]
+	}
+	return t.keys.get(slot)
+}
 
 // Bytes is the memory held, roughly.
 func (t *Table) Bytes() int64 {
-	n := t.keys.bytes() + int64(8*cap(t.hash)+cap(t.group)+cap(t.live)+4*cap(t.free)+8*cap(t.idx.cells)+8*cap(t.touched)+16*cap(t.dirty))
+	n := t.keys.bytes() + int64(8*t.hash.held()+8*t.seqs.held()+t.group.held()+t.live.held()+4*cap(t.free)+8*cap(t.idx.cells)+8*t.touched.held()+16*cap(t.dirty))
 	for _, c := range t.cols {
 		n += c.Bytes()
 	}
@@ -110,12 +123,10 @@ func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 
 // Append makes a row without identity for each group and writes its slot into slots. The key is a sequence number.
 func (t *Table) Append(groups []uint8, slots []uint32) {
-	var key [8]byte
 	for i, g := range groups {
 		s := t.take(0, g)
-		binary.BigEndian.PutUint64(key[:], t.seq[g])
+		*t.seqs.At(s) = t.seq[g]
 		t.seq[g]++
-		t.keys.set(s, key[:])
 		slots[i] = s
 	}
 	t.grow()
@@ -127,19 +138,32 @@ func (t *Table) take(h uint64, group uint8) uint32 {
 	if n := len(t.free); n > 0 {
 		s, t.free = t.free[n-1], t.free[:n-1]
 	} else {
-		s = uint32(len(t.live))
-		n := len(t.live) + 1
-		t.live, t.hash, t.group, t.touched = grown(t.live, n), grown(t.hash, n), grown(t.group, n), grown(t.touched, n)
-		t.keys.resize(n)
+		n := t.live.Len()
+		s = uint32(n)
+		n++
+		t.live.Resize(n)
+		t.group.Resize(n)
+		if t.Decl.Key == Sequence {
+			t.seqs.Resize(n)
+		} else {
+			t.hash.Resize(n)
+			t.keys.resize(n)
+		}
+		if t.tracking {
+			t.touched.Resize(n)
+		}
 	}
-	t.live[s], t.hash[s], t.group[s] = true, h, group
+	*t.live.At(s), *t.group.At(s) = true, group
+	if t.Decl.Key == RowKey {
+		*t.hash.At(s) = h
+	}
 	t.n++
 	return s
 }
 
 func (t *Table) grow() {
 	for _, c := range t.cols {
-		c.Resize(len(t.live))
+		c.Resize(t.live.Len())
 	}
 }
 
@@ -149,8 +173,8 @@ func (t *Table) Touch(slots []uint32) {
 		return
 	}
 	for _, s := range slots {
-		if t.touched[s] != t.epoch {
-			t.touched[s] = t.epoch
+		if e := t.touched.At(s); *e != t.epoch {
+			*e = t.epoch
 			t.dirty = append(t.dirty, dirtyRow{t.epoch, s})
 		}
 	}
@@ -163,13 +187,14 @@ func (t *Table) Delete(slots []uint32) {
 	}
 	for _, s := range slots {
 		if t.tracking {
-			t.gone = append(t.gone, goneRow{t.epoch, t.hash[s], t.group[s], slices.Clone(t.keys.get(s))})
+			t.gone = append(t.gone, goneRow{t.epoch, t.Hash(s), t.Group(s), slices.Clone(t.Key(s))})
+			*t.touched.At(s) = 0
 		}
 		if t.Decl.Key == RowKey {
-			t.idx.remove(t.hash[s], s)
+			t.idx.remove(t.Hash(s), s)
+			t.keys.free(s)
 		}
-		t.live[s], t.touched[s] = false, 0
-		t.keys.free(s)
+		*t.live.At(s) = false
 	}
 	for _, c := range t.cols {
 		c.Reset(slots)
@@ -184,9 +209,9 @@ func (t *Table) Clear() { t.Delete(t.All()) }
 // All returns the slots in use, in order of slots: not an order that may reach output.
 func (t *Table) All() []uint32 {
 	out := make([]uint32, 0, t.n)
-	for s, live := range t.live {
-		if live {
-			out = append(out, uint32(s))
+	for s := range uint32(t.Slots()) {
+		if t.Live(s) {
+			out = append(out, s)
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -102,14 +103,14 @@ func iota32(n int) []int32 {
 // fixed holds values of a fixed width.
 type fixed[T any] struct {
 	value
-	v     []T
+	v     Chunked[T]
 	width int
 	cast  func([]byte) []T
 }
 
-func (f *fixed[T]) Resize(n int)   { f.v = grown(f.v, n) }
+func (f *fixed[T]) Resize(n int)   { f.v.Resize(n) }
 func (f *fixed[T]) Reset([]uint32) {}
-func (f *fixed[T]) Bytes() int64   { return int64(cap(f.v)*f.width + cap(f.null)) }
+func (f *fixed[T]) Bytes() int64   { return int64(f.v.held()*f.width + cap(f.null)) }
 
 func (f *fixed[T]) Put(slots []uint32, from arrow.Array, rows []int32) {
 	if len(slots) == 0 {
@@ -118,7 +119,7 @@ func (f *fixed[T]) Put(slots []uint32, from arrow.Array, rows []int32) {
 	d := from.Data()
 	src := f.cast(d.Buffers()[1].Bytes())[d.Offset():]
 	for i, s := range slots {
-		f.v[s] = src[rows[i]]
+		*f.v.At(s) = src[rows[i]]
 	}
 	f.setNulls(slots, from, rows)
 }
@@ -130,7 +131,7 @@ func (f *fixed[T]) Save(slots []uint32) (arrow.Array, error) {
 	out := f.cast(buf.Bytes())
 	for i, s := range slots {
 		if s != NoSlot {
-			out[i] = f.v[s]
+			out[i] = *f.v.At(s)
 		}
 	}
 	valid, nulls := f.validity(slots)
@@ -302,6 +303,32 @@ func (c *Int64s) Load(slots []uint32, saved arrow.Array) error {
 	v := saved.(*array.Int64).Int64Values()
 	for i, s := range slots {
 		c.V[s] = v[i]
+	}
+	return nil
+}
+
+// Same is a column of one number for all rows, which takes no memory.
+type Same int64
+
+func (c Same) Resize(int)        {}
+func (c Same) Reset([]uint32)    {}
+func (c Same) State() types.Type { return types.Int64 }
+func (c Same) Bytes() int64      { return 0 }
+func (c Same) Save(slots []uint32) (arrow.Array, error) {
+	v := Int64s{make([]int64, len(slots))}
+	all := make([]uint32, len(slots))
+	for i := range v.V {
+		v.V[i], all[i] = int64(c), uint32(i)
+	}
+	return v.Save(all)
+}
+
+// Load refuses what another plan has written.
+func (c Same) Load(_ []uint32, saved arrow.Array) error {
+	for _, v := range saved.(*array.Int64).Int64Values() {
+		if v != int64(c) {
+			return errs.Bug("restore", "a column that is %d in all rows was saved with %d", int64(c), v)
+		}
 	}
 	return nil
 }

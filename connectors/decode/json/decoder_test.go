@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/riverbed/riverbed/core/types"
@@ -163,6 +164,15 @@ func sample(n int) ([][]byte, int64) {
 	return out, size
 }
 
+// cpu is the user and system time of the process in seconds.
+func cpu(b *testing.B) float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
+}
+
 func BenchmarkDecode(b *testing.B) {
 	msgs, size := sample(10_000)
 	fields := []types.Field{{Name: "trade_id", Type: types.Int64}, {Name: "symbol", Type: types.String}, {Name: "price", Type: types.Float64},
@@ -175,6 +185,8 @@ func BenchmarkDecode(b *testing.B) {
 			d := mustNew(b, c.opt, fields...)
 			b.SetBytes(size)
 			b.ReportAllocs()
+			start := cpu(b)
+			defer func() { b.ReportMetric(float64(size)*float64(b.N)/1e6/(cpu(b)-start), "MB/cpu-s") }()
 			for range b.N {
 				for _, m := range msgs {
 					if err := d.Append(m); err != nil {

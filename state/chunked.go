@@ -1,0 +1,50 @@
+package state
+
+// Chunked is a column by slot that grows without being copied: a step that meets the end of a large column would stand still for
+// as long as that takes.
+type Chunked[T any] struct {
+	chunks [][]T
+	n      int
+}
+
+const (
+	slotBits = 14
+	slotMask = 1<<slotBits - 1
+)
+
+// Resize makes room for n slots; new ones are zero. It never shrinks.
+func (c *Chunked[T]) Resize(n int) {
+	if n <= c.n {
+		return
+	}
+	c.n = n
+	if n <= 1<<slotBits { // the first chunk doubles: most tables are small
+		if len(c.chunks) == 0 {
+			c.chunks = append(c.chunks, nil)
+		}
+		c.chunks[0] = grown(c.chunks[0], n)
+		return
+	}
+	for len(c.chunks)<<slotBits < n || len(c.chunks[0]) <= slotMask {
+		if len(c.chunks) > 0 && len(c.chunks[0]) <= slotMask {
+			c.chunks[0] = append(make([]T, 0, 1<<slotBits), c.chunks[0]...)[:1<<slotBits]
+			continue
+		}
+		c.chunks = append(c.chunks, make([]T, 1<<slotBits))
+	}
+}
+
+// At is the place of a slot; valid until the next Resize.
+func (c *Chunked[T]) At(slot uint32) *T { return &c.chunks[slot>>slotBits][slot&slotMask] }
+
+// Len is the number of slots.
+func (c *Chunked[T]) Len() int { return c.n }
+
+// held is the number of slots that there is memory for.
+func (c *Chunked[T]) held() int {
+	n := 0
+	for _, x := range c.chunks {
+		n += cap(x)
+	}
+	return n
+}
