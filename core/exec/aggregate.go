@@ -200,15 +200,15 @@ type grouper struct {
 	prep     *Prepared
 	set      []int // positions of Keys in this set; nil: all
 	keyTypes []types.Type
-	table    *hashtable.Groups // nil without keys
+	table    hashtable.Table // nil without keys
 	accs     []fn.Accumulator
-	distinct []*hashtable.Groups // per aggregate with DISTINCT: (group, arguments) seen
+	distinct []hashtable.Table // per aggregate with DISTINCT: (group, arguments) seen
 	ids      []uint32
 	n        int
 }
 
 func (p *Prepared) newGrouper(set []int, all bool) *grouper {
-	g := &grouper{prep: p, distinct: make([]*hashtable.Groups, len(p.items))}
+	g := &grouper{prep: p, distinct: make([]hashtable.Table, len(p.items))}
 	if all {
 		for i := range p.Keys {
 			g.set = append(g.set, i)
@@ -220,12 +220,12 @@ func (p *Prepared) newGrouper(set []int, all bool) *grouper {
 		g.keyTypes = append(g.keyTypes, p.Keys[k])
 	}
 	if len(g.set) > 0 {
-		g.table = hashtable.NewGroups(g.keyTypes)
+		g.table = hashtable.NewTable(g.keyTypes)
 	}
 	for i := range p.items {
 		g.accs = append(g.accs, p.items[i].Overload.New(p.Config(i)))
 		if p.items[i].Distinct {
-			g.distinct[i] = hashtable.NewGroups(append([]types.Type{types.Uint32}, p.calls[i].types...))
+			g.distinct[i] = hashtable.NewTable(append(g.groupType(), p.calls[i].types...))
 		}
 	}
 	if g.table == nil { // one group, also for no rows
@@ -262,7 +262,7 @@ func (g *grouper) add(evaluated []arrow.Array, rows int) error {
 			continue
 		}
 		if g.distinct[i] != nil {
-			groups, args = firstSeen(g.distinct[i], groups, args)
+			groups, args = g.firstSeen(i, groups, args)
 		}
 		if err := acc.Add(groups, args, nil); err != nil {
 			return err
@@ -271,11 +271,21 @@ func (g *grouper) add(evaluated []arrow.Array, rows int) error {
 	return nil
 }
 
-// firstSeen keeps the rows whose (group, arguments) appear for the first time.
-func firstSeen(seen *hashtable.Groups, groups []uint32, args []fn.Arg) ([]uint32, []fn.Arg) {
-	n := len(groups)
+// groupType is the type of the group's number among the columns of a DISTINCT: none where there is but one group.
+func (g *grouper) groupType() []types.Type {
+	if g.table == nil {
+		return nil
+	}
+	return []types.Type{types.Uint32}
+}
+
+// firstSeen keeps the rows whose group and arguments appear for the first time to aggregate i.
+func (g *grouper) firstSeen(i int, groups []uint32, args []fn.Arg) ([]uint32, []fn.Arg) {
+	n, seen := len(groups), g.distinct[i]
 	cols := make([]arrow.Array, 0, len(args)+1)
-	cols = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Uint32, groups, nil))
+	if g.table != nil {
+		cols = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Uint32, groups, nil))
+	}
 	for _, a := range args {
 		cols = append(cols, a.Array)
 	}
@@ -324,22 +334,24 @@ func (g *grouper) merge(o *grouper) error {
 	return nil
 }
 
-func (g *grouper) mergeDistinct(i int, o *hashtable.Groups, into []uint32) error {
+func (g *grouper) mergeDistinct(i int, o hashtable.Table, into []uint32) error {
 	n := o.Len()
 	if n == 0 {
 		return nil
 	}
 	cols := o.Keys(0, n)
-	theirs := cols[0].(*array.Uint32).Uint32Values()
-	groups := make([]uint32, n)
-	for k, x := range theirs {
-		groups[k] = into[x]
+	groups := make([]uint32, n) // the only one, or theirs as ours
+	if g.table != nil {
+		for k, x := range cols[0].(*array.Uint32).Uint32Values() {
+			groups[k] = into[x]
+		}
+		cols = cols[1:]
 	}
-	args := make([]fn.Arg, len(cols)-1)
-	for k, c := range cols[1:] {
+	args := make([]fn.Arg, len(cols))
+	for k, c := range cols {
 		args[k] = fn.Arg{Array: c}
 	}
-	groups, args = firstSeen(g.distinct[i], groups, args)
+	groups, args = g.firstSeen(i, groups, args)
 	return g.accs[i].Add(groups, args, nil)
 }
 

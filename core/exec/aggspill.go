@@ -343,7 +343,7 @@ func (g *grouper) load(cols []arrow.Array, n, pairs int) error {
 		for k, c := range cols[keys:] {
 			args[k] = fn.Arg{Array: c}
 		}
-		groups, args := firstSeen(g.distinct[pairs], ids, args)
+		groups, args := g.firstSeen(pairs, ids, args)
 		if len(groups) == 0 {
 			return nil
 		}

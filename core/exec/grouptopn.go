@@ -70,7 +70,7 @@ func numberRows(cols []arrow.Array, ts []types.Type, n int) ([]uint32, int) {
 	if len(cols) == 0 {
 		return ids, 1
 	}
-	table := hashtable.NewGroups(ts)
+	table := hashtable.NewTable(ts)
 	table.FindOrAdd(cols, n, ids)
 	return ids, table.Len()
 }
@@ -84,7 +84,7 @@ func exprTypes(es []expr.Expr) []types.Type {
 }
 
 func (g *groupTopN) run(ctx context.Context) (err error) {
-	rows, spilled, err := collect(ctx, g.input, g.env, g.acct, g.overflow())
+	rows, spilled, err := collect(ctx, newGroupBest(g), g.env, g.acct, g.overflow())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,13 @@
 package exec_test
 
-import "testing"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/riverbed/riverbed/core/types"
+)
 
 func TestAggregates(t *testing.T) {
 	c := catalog{
@@ -133,3 +140,39 @@ func TestNormalize(t *testing.T) {
 		check(t, c, q[0], q[1])
 	}
 }
+
+// Rows that cannot be among the first of their group are dropped as they come; the answer is that of sorting all.
+func TestFirstOfGroupsAsTheyCome(t *testing.T) {
+	c := catalog{"s": define(t, "g BIGINT, k BIGINT, v BIGINT, t VARCHAR")}
+	for i := range 4000 {
+		h := int64(i * 7919 % 4001)
+		row := []types.Value{h % 7, h % 13, h, fmt.Sprint("same text ", h%11)}
+		for c := range 3 {
+			if (i+c)%17 == 0 {
+				row[c] = nil
+			}
+		}
+		c["s"].rows = append(c["s"].rows, row)
+	}
+	c["s"].size = 100
+	for _, rank := range []string{"row_number", "rank", "dense_rank"} {
+		for _, order := range []string{"k", "k DESC NULLS FIRST", "t DESC, k", "v NULLS FIRST"} {
+			for _, limit := range []int{1, 3, maxBestAndMore} {
+				text := fmt.Sprintf("SELECT g, v, n FROM (SELECT g, v, %s() OVER (PARTITION BY g ORDER BY %s) AS n FROM s)", rank, order)
+				all, err := run(t.Context(), planned(t, c, text+" WHERE n <= 5000").Root, env(1)) // more than is worth words
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want []string
+				for _, row := range all {
+					if n, _ := strconv.Atoi(row[strings.LastIndex(row, ",")+1:]); n <= limit {
+						want = append(want, row)
+					}
+				}
+				check(t, c, fmt.Sprintf("%s WHERE n <= %d", text, limit), strings.Join(want, "; "))
+			}
+		}
+	}
+}
+
+const maxBestAndMore = 40

@@ -94,7 +94,7 @@ type rowCounts struct {
 
 	ran     once
 	mu      sync.Mutex
-	rows    *hashtable.Groups
+	rows    hashtable.Table
 	counts  [2][]int64 // left, right, by number
 	out     []uint32   // row numbers, repeated as often as they appear in the result
 	next    atomic.Int64
@@ -105,7 +105,7 @@ type rowCounts struct {
 // newRowCounts counts the rows of two inputs. Below the top they have a column of counts behind the others.
 func newRowCounts(n *plan.SetOp, env *Env, left, right Operator, level int) *rowCounts {
 	return &rowCounts{node: n, env: env, left: left, right: right, sch: schemaOf(n.Cols), acct: env.Memory.account(n.Kind.String(), level),
-		rows: hashtable.NewGroups(typesOf(n.Cols))}
+		rows: hashtable.NewTable(typesOf(n.Cols))}
 }
 
 func (r *rowCounts) Schema() *arrow.Schema { return r.sch }
@@ -208,7 +208,7 @@ func (r *rowCounts) flush() error {
 			return err
 		}
 	}
-	r.rows, r.counts = hashtable.NewGroups(typesOf(r.node.Cols)), [2][]int64{}
+	r.rows, r.counts = hashtable.NewTable(typesOf(r.node.Cols)), [2][]int64{}
 	r.acct.set(0)
 	return nil
 }
