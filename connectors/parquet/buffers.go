@@ -5,11 +5,7 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 )
-
-// readAhead is how many bytes of a column chunk are read at a time.
-const readAhead = 128 << 10
 
 // Buffers that never leave the reader are used again: fresh ones would have to be cleared, and would be cold. They are
 // kept by size, in powers of two.
@@ -65,22 +61,4 @@ func recycle(a arrow.Array) {
 			giveBack(b.Buf())
 		}
 	}
-}
-
-// pageMemory is the allocator of the page reader, which releases a page's buffer when it moves on.
-type pageMemory struct{}
-
-var pages memory.Allocator = pageMemory{}
-
-func (pageMemory) Allocate(n int) []byte { return grab(n) }
-func (pageMemory) Free(b []byte)         { giveBack(b) }
-
-func (m pageMemory) Reallocate(n int, b []byte) []byte {
-	if n <= cap(b) {
-		return b[:n]
-	}
-	out := grab(n)
-	copy(out, b)
-	giveBack(b)
-	return out
 }

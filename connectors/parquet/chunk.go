@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pq "github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
 )
 
 // column reads one column of one row group, batch after batch.
@@ -30,36 +29,33 @@ type values interface {
 
 // chunk walks the pages of a flat column of one row group and hands their values to its owner.
 type chunk struct {
-	pages    file.PageReader
+	pages    *pageReader
 	optional bool
 
 	left int // records left in the page
 	defs hybrid
 }
 
-func (c *chunk) close() { _ = c.pages.Close() }
+func (c *chunk) close() { c.pages.close() }
 
 // page moves to the next page that has records.
 func (c *chunk) page(v values) error {
 	for c.left == 0 {
-		if !c.pages.Next() {
-			if err := c.pages.Err(); err != nil {
-				return err
-			}
-			return fmt.Errorf("a column has fewer values than the row group has rows")
+		p, err := c.pages.next()
+		if err != nil {
+			return err
 		}
-		page := c.pages.Page()
-		data := page.Data()
-		switch p := page.(type) {
-		case *file.DictionaryPage:
-			if err := v.dictionary(data, int(p.NumValues())); err != nil {
+		data, h := p.data, &p.header
+		switch h.kind {
+		case dictionaryPage:
+			if err := v.dictionary(data, h.values); err != nil {
 				return err
 			}
 			continue
-		case *file.DataPageV1:
+		case dataPage:
 			if c.optional {
-				if p.DefinitionLevelEncoding() != pq.Encodings.RLE {
-					return fmt.Errorf("definition levels in encoding %s are not supported", p.DefinitionLevelEncoding())
+				if h.levels != pq.Encodings.RLE {
+					return fmt.Errorf("definition levels in encoding %s are not supported", h.levels)
 				}
 				if len(data) < 4 {
 					return errTruncated
@@ -71,9 +67,9 @@ func (c *chunk) page(v values) error {
 				c.defs.reset(data[4:4+n], 1)
 				data = data[4+n:]
 			}
-		case *file.DataPageV2:
-			rep, def := int(p.RepetitionLevelByteLen()), int(p.DefinitionLevelByteLen())
-			if rep < 0 || def < 0 || rep+def > len(data) {
+		case dataPage2:
+			rep, def := h.repBytes, h.defBytes
+			if rep+def > len(data) {
 				return errTruncated
 			}
 			c.defs.reset(data[rep:rep+def], 1)
@@ -81,12 +77,12 @@ func (c *chunk) page(v values) error {
 		default:
 			continue
 		}
-		c.left = int(page.NumValues())
+		c.left = h.values
 		if c.left < 0 {
 			return errTruncated
 		}
 		if c.left > 0 {
-			if err := v.start(pq.Encoding(page.Encoding()), data); err != nil {
+			if err := v.start(h.encoding, data); err != nil {
 				return err
 			}
 		}

@@ -176,15 +176,6 @@ type group struct {
 
 func (g *group) open(ctx context.Context, req files.ReadRequest) error {
 	p := g.file
-	// Pages are read one by one: a buffer for a whole column chunk would be cleared, filled and thrown away.
-	props := pq.NewReaderProperties(pages)
-	props.BufferedStreamEnabled = true
-	props.BufferSize = readAhead
-	rdr, err := pqfile.NewParquetReader(io.NewSectionReader(g.src, 0, p.ref.Info.Size), pqfile.WithMetadata(p.meta), pqfile.WithReadProps(props))
-	if err != nil {
-		return err
-	}
-	rows := rdr.RowGroup(req.Unit)
 	lent := map[int]bool{}
 	if req.Narrow != nil {
 		for _, st := range req.Narrow.Stages {
@@ -199,10 +190,10 @@ func (g *group) open(ctx context.Context, req files.ReadRequest) error {
 		l := p.leaves[c]
 		fields = append(fields, l.field)
 		g.names = append(g.names, l.field.Name)
-		if fast, err := p.fast(l, req.Unit); err != nil {
+		if meta, err := p.fast(l, req.Unit); err != nil {
 			return err
-		} else if fast {
-			pages, err := rows.GetColumnPageReader(l.col)
+		} else if meta != nil {
+			pages, err := newPageReader(g.src, p.ref.Info.Size, meta, p.meta.WriterVersion())
 			if err != nil {
 				return fmt.Errorf("column %q: %w", l.field.Name, err)
 			}
@@ -233,27 +224,27 @@ func (g *group) open(ctx context.Context, req files.ReadRequest) error {
 	return nil
 }
 
-// fast reports whether our own decoder reads the column chunk: flat, of a known type, in PLAIN or dictionary encoding.
-func (p *parquetFile) fast(l leaf, group int) (bool, error) {
+// fast returns the column chunk when our own decoder reads it: flat, of a known type, in PLAIN or dictionary encoding.
+func (p *parquetFile) fast(l leaf, group int) (*metadata.ColumnChunkMetaData, error) {
 	if l.open == nil {
-		return false, nil
+		return nil, nil
 	}
 	chunk, err := p.meta.RowGroup(group).ColumnChunk(l.col)
-	if err != nil {
-		return false, err
+	if err != nil || chunk.CryptoMetadata() != nil {
+		return nil, err
 	}
 	for _, e := range chunk.Encodings() {
 		switch e {
 		case pq.Encodings.Plain, pq.Encodings.PlainDict, pq.Encodings.RLEDict, pq.Encodings.RLE:
 		case pq.Encodings.BitPacked: // old writers list it for levels that are not there
 			if p.meta.Schema.Column(l.col).MaxDefinitionLevel() > 0 {
-				return false, nil
+				return nil, nil
 			}
 		default:
-			return false, nil
+			return nil, nil
 		}
 	}
-	return true, nil
+	return chunk, nil
 }
 
 func (g *group) Next(context.Context) (_ files.Batch, err error) {

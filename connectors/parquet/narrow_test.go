@@ -106,7 +106,7 @@ func TestNarrowing(t *testing.T) {
 // A stage that depends on values alone may be asked about dictionaries: the rows must be those of a stage that is asked about
 // every row.
 func TestNarrowingByCode(t *testing.T) {
-	for _, c := range layouts {
+	for k, c := range layouts {
 		t.Run(c.name, func(t *testing.T) {
 			const rows = 2500
 			path := filepath.Join(t.TempDir(), "x.parquet")
@@ -134,8 +134,8 @@ func TestNarrowingByCode(t *testing.T) {
 					return sel, len(sel) == n, nil
 				}}
 			}
-			for i := range all {
-				for _, modulus := range []uint32{2, 7} {
+			for i := k % 3; i < len(all); i += 3 {
+				for _, modulus := range []uint32{2, 7}[i%2:] {
 					var got [2][]string
 					var questions [2]int
 					for p, pure := range []bool{false, true} {
@@ -148,7 +148,7 @@ func TestNarrowingByCode(t *testing.T) {
 					if !slices.Equal(got[0], got[1]) {
 						t.Errorf("%s, modulus %d: %d rows by value, %d by row", allTypes[i].name, modulus, len(got[1]), len(got[0]))
 					}
-					if c.name == "required" && (allTypes[i].name == "i64" || allTypes[i].name == "s") && modulus == 7 && questions[1] > questions[0]/2 {
+					if c.name == "required" && (allTypes[i].name == "i64" || allTypes[i].name == "s") && questions[1] > questions[0]/2 {
 						t.Errorf("%s: %d values were asked about, of %d rows", allTypes[i].name, questions[1], questions[0])
 					}
 				}
