@@ -110,8 +110,7 @@ func guarded(sel selector) selector {
 // membership is a set of keys that a join above has built: rows whose keys are not in it will be dropped.
 type membership struct {
 	keys []expr.Expr // of the probe side
-	// finder makes a worker's test.
-	finder func() func(keys []arrow.Array, n int, found []bool)
+	set  *hashtable.Members
 }
 
 // narrowed is an operator that may drop rows of its input early.
@@ -122,7 +121,7 @@ type narrowed interface {
 
 // offerKeys tells an operator that only rows with a key in the table matter. The table is built.
 func offerKeys(to Operator, t *hashtable.Join, keys []plan.EquiKey, side func(plan.EquiKey) expr.Expr) {
-	m := &membership{finder: func() func([]arrow.Array, int, []bool) { return t.Prober().Exists }}
+	m := &membership{set: t.Members()}
 	for _, k := range keys {
 		e := side(k)
 		if _, ok := e.Type().Arrow().(arrow.FixedWidthDataType); !ok {
@@ -150,7 +149,7 @@ func (m *membership) through(items []plan.Item) (*membership, bool) {
 	for _, it := range items {
 		from[it.Col.ID] = it.Expr
 	}
-	out := &membership{finder: m.finder}
+	out := &membership{set: m.set}
 	for _, k := range m.keys {
 		set := map[expr.ColID]bool{}
 		expr.Columns(k, set)
@@ -190,7 +189,7 @@ func (s *scan) narrow(m *membership) {
 	s.stages = append(s.stages, flow.Stage{Columns: cols, Pure: true, Select: func(w int, in []arrow.Array, n int) ([]int32, bool, error) {
 		t := tests[w]
 		if t == nil {
-			t = &memberTest{find: m.finder()}
+			t = &memberTest{find: m.set.Selector()}
 			tests[w] = t
 		}
 		if t.idle > 0 {
@@ -209,27 +208,19 @@ func (s *scan) narrow(m *membership) {
 // memberTest is one worker's use of a membership. A set that keeps most rows is not worth its price: the join looks them up
 // again. It is then left alone for a while.
 type memberTest struct {
-	find  func(keys []arrow.Array, n int, found []bool)
-	found []bool
-	kept  []int32
-	idle  int
+	find func(keys []arrow.Array, n int, rows []int32) int
+	kept []int32
+	idle int
 }
 
 const idleBatches = 32
 
 func (t *memberTest) rows(keys []arrow.Array, n int) ([]int32, bool) {
-	if cap(t.found) < n {
-		t.found, t.kept = make([]bool, n), make([]int32, n)
+	if cap(t.kept) < n {
+		t.kept = make([]int32, n)
 	}
-	found, rows := t.found[:n], t.kept[:n]
-	t.find(keys, n, found)
-	k := 0
-	for i, f := range found {
-		rows[k] = int32(i)
-		if f {
-			k++
-		}
-	}
+	rows := t.kept[:n]
+	k := t.find(keys, n, rows)
 	if 4*k > 3*n {
 		t.idle = idleBatches
 	}

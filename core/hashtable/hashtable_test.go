@@ -204,6 +204,15 @@ func TestJoin(t *testing.T) {
 				if !slices.Equal(out, exists) {
 					t.Fatalf("%v: exists %v, want %v", ts, out, exists)
 				}
+				rows, members := make([]int32, np), []int32{}
+				for i, e := range exists {
+					if e {
+						members = append(members, int32(i))
+					}
+				}
+				if k := j.Members().Selector()(probe, np, rows); !slices.Equal(rows[:k], members) {
+					t.Fatalf("%v: members %v, want %v", ts, rows[:k], members)
+				}
 				var missed []int32
 				buf := make([]int32, 3)
 				for from := 0; from < nb; {
