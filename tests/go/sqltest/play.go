@@ -537,7 +537,7 @@ func afterSteps(rels []*Relation, steps [][]Event, of func(*modelRel) [][]types.
 	return out, nil
 }
 
-// Fill sets the rows of the batch session's tables.
+// Fill sets the rows of the batch session's tables, as TakenLogs gives them.
 func (e *Engine) Fill(rows [][][]types.Value) {
 	for i, t := range e.tables {
 		t.Set(rows[i])
