@@ -36,8 +36,9 @@ type aggregate struct {
 	workers []aggWorker
 	mu      sync.Mutex // for what follows
 	held    int64
-	spills  []*aggSpill // per grouping set; nil: none
-	parts   []*grouper  // what is not parted
+	spills  []*aggSpill        // per grouping set; nil: none
+	seen    map[[2]int]*spread // by grouping set without keys and DISTINCT aggregate
+	parts   []*grouper         // what is not parted
 	next    atomic.Int64
 	parted  *parted
 }
@@ -225,7 +226,7 @@ func (p *Prepared) newGrouper(set []int, all bool) *grouper {
 	for i := range p.items {
 		g.accs = append(g.accs, p.items[i].Overload.New(p.Config(i)))
 		if p.items[i].Distinct {
-			g.distinct[i] = hashtable.NewTable(append(g.groupType(), p.calls[i].types...))
+			g.distinct[i] = g.distinctTable(i)
 		}
 	}
 	if g.table == nil { // one group, also for no rows
@@ -413,8 +414,16 @@ func (a *aggregate) run(ctx context.Context) error {
 	if err := a.partRest(); err != nil {
 		return err
 	}
-	first := a.workers[0].groupers
-	for s, g := range first {
+	for w := range a.workers {
+		for s, g := range a.workers[w].groupers {
+			if a.spilledDistinct(s) {
+				if err := a.flushDistinct(w, s, g); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for s, g := range a.workers[0].groupers {
 		if a.spills[s] != nil {
 			continue
 		}
@@ -422,6 +431,9 @@ func (a *aggregate) run(ctx context.Context) error {
 			if err := g.merge(a.workers[w].groupers[s]); err != nil {
 				return err
 			}
+		}
+		if err := a.foldDistinct(ctx, s, g); err != nil {
+			return err
 		}
 		a.parts = append(a.parts, g)
 	}
@@ -460,6 +472,11 @@ func (a *aggregate) Close() error {
 	a.parts, a.workers = nil, nil
 	err := a.parted.Close()
 	for _, s := range a.spills {
+		if e := s.close(); err == nil {
+			err = e
+		}
+	}
+	for _, s := range a.seen {
 		if e := s.close(); err == nil {
 			err = e
 		}

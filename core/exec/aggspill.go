@@ -148,12 +148,12 @@ func (a *aggregate) account(l *aggWorker, size int64) error {
 // grown accounts for a worker's groups, and spills them when they have no room.
 func (a *aggregate) grown(w int) error {
 	l := &a.workers[w]
-	size, partable := int64(0), false
+	size, spills := int64(0), false
 	for _, g := range l.groupers {
 		size += g.memory()
-		partable = partable || a.partable(g)
+		spills = spills || a.partable(g) || g.seesDistinct()
 	}
-	if !partable || a.env.Spill == nil {
+	if !spills || a.env.Spill == nil {
 		return a.account(l, size)
 	}
 	if a.acct.limited() {
@@ -174,7 +174,7 @@ func (a *aggregate) grown(w int) error {
 		return err
 	}
 	l.kept, l.decided = nil, true
-	l.byRow = !few && len(l.groupers) == 1
+	l.byRow = !few && len(l.groupers) == 1 && l.groupers[0].table != nil
 	return nil
 }
 
@@ -184,8 +184,11 @@ func (a *aggregate) flush(w int) error {
 	sets := l.groupers
 	l.groupers = nil
 	for i, g := range sets {
-		if g.table == nil {
-			continue // the one group of no keys stays
+		if g.table == nil { // the one group of no keys stays, but for what its DISTINCTs have seen
+			if err := a.flushDistinct(w, i, g); err != nil {
+				return err
+			}
+			continue
 		}
 		s, err := a.spill(i, g)
 		if err != nil {
