@@ -134,10 +134,7 @@ func (g *guards) under(n plan.Node, j judged) plan.Node {
 		}
 		return rebuild(n, g.under(n.Input, j))
 	case *plan.TimeWindow:
-		own := j.within(plan.SetOf(n.Input.Columns()))
-		if len(own.keep) < len(j.keep) { // a condition on the window decides which rows get further
-			own.values = nil
-		}
+		own := j.within(plan.SetOf(n.Input.Columns())) // a condition on the edges drops windows, not rows
 		own.value(n.Time)
 		return rebuild(n, g.under(n.Input, own))
 	case *plan.Sort:

@@ -86,6 +86,29 @@ class Query:
         """
         return [name for name, _ in self.schema]
 
+    @property
+    def bad_rows(self) -> int:
+        """How many rows its last run left out because an expression failed on them (`on_error = 'bad'`).
+
+        The rows themselves stand in `__bad`, with their place in the source and the error. A run over streams counts
+        its own in `metrics()`.
+
+        Examples
+        --------
+        >>> import riverbed as rb
+        >>> session = rb.Session(config={"on_error": "bad"})
+        >>> _ = session.sql("CREATE TABLE t AS SELECT * FROM (VALUES ('1'), ('x'), ('3')) v(s)")
+        >>> query = session.sql("SELECT s::INTEGER AS n FROM t")
+        >>> query.to_pylist(), query.bad_rows
+        ([{'n': 1}, {'n': 3}], 1)
+        >>> session.sql("SELECT position, row FROM __bad").to_pylist()
+        [{'position': 'rowid 1', 'row': "{'s': x}"}]
+        """
+        if self._handle is None:
+            return 0
+        described = json.loads(_native.call_text("rb_query_describe", self._number))
+        return int(described["bad_rows"])
+
     def batches(self) -> Iterator[Batch]:
         """Run, and hand out the result batch by batch; needs no other package.
 

@@ -15,8 +15,9 @@ type operator struct {
 	// noDuck says why DuckDB is no judge.
 	noDuck string
 	// calm keeps to domains where a computation in doubles is well-conditioned.
-	calm bool
-	wide bool // the wide domain only
+	calm  bool
+	wide  bool     // the wide domain only
+	setup []string // statements before
 	// appendOnly streams only: rows behind the watermark are late.
 	appendOnly bool
 }
@@ -34,6 +35,8 @@ const (
 )
 
 var one, two = []string{streamT}, []string{streamT, streamU}
+
+var divert = []string{"SET on_error = 'bad'"}
 
 // conditions and keys fill the holes of joins.
 var (
@@ -94,6 +97,24 @@ var operators = []operator{
 		"SELECT k, TUMBLE_START(ts, INTERVAL '5 seconds') AS s, count(*), sum(v) FROM t GROUP BY k, TUMBLE(ts, INTERVAL '5 seconds') EMIT IMMEDIATE",
 		"SELECT TUMBLE_END(ts, INTERVAL '5 seconds') AS e, count(*), min(v) FROM t GROUP BY TUMBLE(ts, INTERVAL '5 seconds')",
 	}, noDuck: "rows without event time; judged by tumble"},
+	{name: "bad-rows", relations: one, setup: divert, noDuck: "on_error is not DuckDB's", queries: []string{
+		"SELECT k, 10 // v FROM t", "SELECT v FROM t WHERE 10 // v > 1 AND k <> 'a'", "SELECT v FROM t WHERE k <> 'a' AND 10 // v > 1", "SELECT k, sum(10 // v) FROM t GROUP BY k",
+		"SELECT 10 // v AS q, count(*), bool_or(k::BIGINT > 0) FROM t GROUP BY q", "SELECT k::BIGINT FROM t", "SELECT q FROM (SELECT 10 // v AS q, b FROM t) WHERE b",
+		"SELECT DISTINCT 10 // v FROM t", "SELECT 10 // v FROM t UNION ALL SELECT 7 % v FROM t WHERE b", "SELECT 10 // v AS q, x FROM t ORDER BY q, x LIMIT 3",
+		"SELECT CASE WHEN b THEN 10 // v ELSE coalesce(v, k::BIGINT) END FROM t", "SELECT k, count(*) FILTER (WHERE 10 // v > 1) FROM t WHERE x > 0 GROUP BY k",
+		"SELECT k, 10 // v FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY 10 // v, x) = 1", "SELECT count(*) FROM t WHERE 10 // v IN (1, 2, 3) OR b",
+	}},
+	{name: "bad-rows-join", relations: two, setup: divert, noDuck: "on_error is not DuckDB's", queries: append(
+		crossed("SELECT t.k, t.v, u.v FROM t {0} JOIN u ON 10 // t.v = u.v{1}", []string{"INNER", "LEFT", "RIGHT", "FULL"}, []string{"", " AND t.k = u.k", " AND 10 // u.v > 1", " AND 7 // t.v > 0"}),
+		"SELECT t.v FROM t, u WHERE t.k = u.k AND 10 // t.v > 1 AND u.b", "SELECT t.v FROM t WHERE 10 // v IN (SELECT 7 // v FROM u)", "SELECT v FROM t WHERE 10 // v NOT IN (SELECT v FROM u WHERE k::BIGINT > 0)",
+		"SELECT v FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE 10 // u.v = t.v)", "SELECT k, sum(q) FROM (SELECT t.k, 10 // t.v AS q FROM t LEFT JOIN u ON t.k = u.k WHERE 10 // t.v > 0) GROUP BY k HAVING false",
+		"SELECT t.k, s FROM t JOIN (SELECT k, sum(10 // v) AS s FROM u GROUP BY k) g ON t.k = g.k", "SELECT a.v, b.v FROM t a JOIN t b ON 10 // a.v = b.v AND a.k = b.k",
+	)},
+	{name: "bad-rows-tumble", relations: []string{markedT}, appendOnly: true, setup: divert, noDuck: "on_error is not DuckDB's", queries: []string{
+		"SELECT TUMBLE_START(ts, INTERVAL '5 seconds') AS s, count(*), sum(10 // v) FROM t GROUP BY TUMBLE(ts, INTERVAL '5 seconds')",
+		"SELECT k, TUMBLE_END(ts, INTERVAL '5 seconds') AS s, count(*) FROM t WHERE 10 // v > 0 GROUP BY k, TUMBLE(ts, INTERVAL '5 seconds') EMIT IMMEDIATE",
+		"SELECT HOP_START(ts, INTERVAL '2 seconds', INTERVAL '6 seconds') AS s, max(10 // v) FROM t GROUP BY HOP(ts, INTERVAL '2 seconds', INTERVAL '6 seconds')",
+	}},
 	{name: "count", relations: one, queries: grouped("count(*), count(v), count(x)")},
 	{name: "sum-integer", relations: one, queries: grouped("sum(v), avg(v)")},
 	{name: "sum-double", relations: one, queries: grouped("sum(x), avg(x)")},

@@ -185,7 +185,7 @@ func draw(op operator, seed uint64, n int) testCase {
 func engineOf(engines map[string]*sqltest.Engine, op operator, c testCase) (*sqltest.Engine, error) {
 	key := fmt.Sprint(c.updating, c.workers)
 	if engines[key] == nil {
-		e, err := sqltest.NewEngine(c.rels, nil, c.workers)
+		e, err := sqltest.NewEngine(c.rels, op.setup, c.workers)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -248,6 +249,7 @@ type play struct {
 	marks     []mark // of the events to come
 	uses      []bool // by relation: the query reads it
 	acc       Bag
+	retracted bool // a row was taken back
 	now       time.Duration
 	shownAt   int64
 	started   bool
@@ -303,6 +305,7 @@ func (p *play) step(events []Event) bool {
 	marks := p.marks[:min(len(events), len(p.marks))]
 	p.marks = p.marks[len(marks):]
 	p.model.apply(events, marks)
+	p.retracted = p.retracted || slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Row && e.Weight < 0 })
 	for _, r := range p.model.rels {
 		if r.rows.negative() {
 			return p.fail("the test retracts a row of %s that is not there", r.Name)
@@ -448,9 +451,42 @@ func (p *play) compare(incErr error) bool {
 		if d := p.acc.Diff(bag); d != "" {
 			return p.fail("+ is too many in the accumulated changelog, - is missing there:\n%s", d)
 		}
-		return false
+		return p.compareBad()
 	}
 	return p.compareClosed()
+}
+
+// compareBad compares the rows of __bad: those of the batch answer, which ran last, and those of all steps. What was taken
+// back since stays in the steps' log.
+func (p *play) compareBad() bool {
+	log := Bag{}
+	b := p.man.Bad()
+	at := func(name string) int { return b.Schema().FieldIndices(name)[0] }
+	cols := []arrow.Array{b.Column(at("source")), b.Column(at("error")), b.Column(at("row"))}
+	for _, row := range Texts(cols, []types.Type{types.String, types.String, types.String}, int(b.NumRows())) {
+		log.Add(row, 1)
+	}
+	n := p.batch.BadRows()
+	if n == 0 && len(log) == 0 {
+		return false
+	}
+	q, err := p.e.Batch.Query(context.Background(), "SELECT source, error, row FROM __bad", nil)
+	if err != nil {
+		return p.fail("%v", err)
+	}
+	rows, err := Rows(q)
+	if err != nil {
+		return p.fail("%v", err)
+	}
+	for _, row := range rows[len(rows)-int(n):] {
+		log.Add(row, -1)
+	}
+	for row, left := range log {
+		if left < 0 || left > 0 && !p.retracted {
+			return p.fail("__bad has a row %d times more in the steps than in batch: %s", left, row)
+		}
+	}
+	return false
 }
 
 func (p *play) answer() ([]string, error) {
