@@ -26,7 +26,7 @@ func (bl *block) expandItems() {
 				if !it.Alias.IsZero() {
 					c.name = it.Alias.Name
 				}
-				bl.items = append(bl.items, item{value: c.value, name: c.name, alias: it.Alias.Name})
+				bl.items = append(bl.items, item{x: c.x, value: c.value, name: c.name, alias: it.Alias.Name})
 			}
 			continue
 		}
@@ -219,6 +219,9 @@ func columnsInside(x sql.Expr) *sql.Columns {
 // replaceColumns copies the path to COLUMNS with one column in its place. It knows the places where COLUMNS is of use.
 func replaceColumns(x sql.Expr, at *sql.Columns, c starColumn) sql.Expr {
 	if x == sql.Expr(at) {
+		if c.x != nil {
+			return c.x
+		}
 		parts := sql.Name{{At: at.At, Name: c.col.Name}}
 		if c.table != nil && c.table.alias != "" {
 			parts = append(sql.Name{{At: at.At, Name: c.table.alias}}, parts...)

@@ -27,9 +27,17 @@ var logicAggregates = []*Aggregate{
 	bitAggregate("bit_xor", "The bits that are set in an odd number of values.", Linear, "9"),
 }
 
+// returnsBits is returnsArg, with a bare NULL as BIGINT: bits have a width.
+func returnsBits(args []types.Type, consts []types.Value) (Resolved, error) {
+	if args[0].Kind == types.Null {
+		args = []types.Type{types.Int64}
+	}
+	return returnsArg(args, consts)
+}
+
 func bitAggregate(name, summary string, algebra Algebra, want string) *Aggregate {
 	op := name[4:]
-	o := AggOverload{Resolve: returnsArg, New: func(c AggConfig) Accumulator { return &bitAcc{t: c.Args[0], op: op} }}
+	o := AggOverload{Resolve: returnsBits, New: func(c AggConfig) Accumulator { return &bitAcc{t: c.Args[0], op: op} }}
 	if algebra == Ordered {
 		o.NewRetract = newBag(ordered{form: byValue(false), pick: pickAll, build: foldBits(op)})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -772,11 +773,45 @@ func castMap(key, value partCast) Kernel {
 		if err != nil {
 			return nil, err
 		}
-		failParents(c, listOffsets(m), append(f1, f2...))
+		failParents(c, listOffsets(m), append(f2, f1...))
 		dt := c.Ret.Arrow().(*arrow.MapType)
+		buffers, nulls := d.Buffers(), d.NullN()
+		if len(f1) > 0 { // no key is NULL: under TRY_CAST the whole map is, as in DuckDB
+			buffers, nulls = withoutMaps(m, f1)
+			keys = withoutNulls(keys)
+		}
 		entries := array.NewData(dt.Elem(), keys.Len(), []*memory.Buffer{nil}, []arrow.ArrayData{keys.Data(), items.Data()}, 0, 0)
-		return array.MakeFromData(array.NewData(dt, d.Len(), d.Buffers(), []arrow.ArrayData{entries}, d.NullN(), d.Offset())), nil
+		return array.MakeFromData(array.NewData(dt, d.Len(), buffers, []arrow.ArrayData{entries}, nulls, d.Offset())), nil
 	}
+}
+
+// withoutMaps are the buffers of a map array in which the maps with failed entries are NULL.
+func withoutMaps(m *array.Map, failed []RowError) (buffers []*memory.Buffer, nulls int) {
+	at := make(map[int32]bool, len(failed))
+	for _, f := range failed {
+		at[int32(f.Row)] = true
+	}
+	offs, from := listOffsets(m), m.Data().Offset()
+	valid := make([]byte, (from+m.Len()+7)/8)
+	for i := range m.Len() {
+		ok := m.IsValid(i)
+		for j := offs[i]; j < offs[i+1] && ok; j++ {
+			ok = !at[j]
+		}
+		if ok {
+			bitutil.SetBit(valid, from+i)
+		} else {
+			nulls++
+		}
+	}
+	return append([]*memory.Buffer{memory.NewBufferBytes(valid)}, m.Data().Buffers()[1:]...), nulls
+}
+
+// withoutNulls shows what stands below the NULLs; nobody reads it.
+func withoutNulls(a arrow.Array) arrow.Array {
+	d := a.Data()
+	buffers := append([]*memory.Buffer{nil}, d.Buffers()[1:]...)
+	return array.MakeFromData(array.NewData(d.DataType(), d.Len(), buffers, d.Children(), 0, d.Offset()))
 }
 
 func castStruct(parts []partCast) Kernel {
