@@ -46,6 +46,8 @@ type source struct {
 	late     int64
 
 	out []flow.Delta // of this step
+
+	plain, weighted *arrow.Schema // see schema
 }
 
 // splitState is where one split stands. Its fields are part of snapshots.
@@ -196,7 +198,7 @@ func (s *source) accept(b arrow.RecordBatch, places *flow.Places) (flow.Delta, e
 		return d, errs.Bug("step", "a push to %s has %d columns, not %d", s.src.Name, len(cols), len(s.columns))
 	}
 	for i, at := range s.columns {
-		if want := s.src.Fields[at].Type.Arrow(); !arrow.TypeEqual(cols[i].DataType(), want) {
+		if want := s.schema(false).Field(i).Type; !arrow.TypeEqual(cols[i].DataType(), want) {
 			return d, errs.Bug("step", "column %q of a push to %s is %s, not %s", s.src.Fields[at].Name, s.src.Name, cols[i].DataType(), want)
 		}
 	}
@@ -240,22 +242,32 @@ func (s *source) inSplit(d flow.Delta, sp *splitState) (flow.Delta, error) {
 // inOrder compares two splits, given by their places.
 func (s *source) inOrder(a, b int64) int { return flow.CompareSplits(s.splits[a].ID, s.splits[b].ID) }
 
+// schema is that of the deltas; made once, since to make it costs more than a step of few rows.
+func (s *source) schema(weighted bool) *arrow.Schema {
+	if s.plain == nil {
+		fields := make([]types.Field, len(s.columns))
+		for i, at := range s.columns {
+			fields[i] = s.src.Fields[at]
+		}
+		s.plain = types.ArrowSchema(fields)
+		s.weighted = flow.WithWeights(s.plain)
+	}
+	if weighted {
+		return s.weighted
+	}
+	return s.plain
+}
+
 // delta makes a delta of this source's columns.
 func (s *source) delta(cols []arrow.Array, w []int64) flow.Delta {
-	fields := make([]arrow.Field, len(s.columns), len(s.columns)+1)
-	for i, at := range s.columns {
-		f := s.src.Fields[at]
-		fields[i] = f.Type.ArrowField(f.Name)
-	}
 	n := len(w)
 	if len(cols) > 0 {
 		n = cols[0].Len()
 	}
 	if w != nil {
-		fields = append(fields, flow.WeightField)
 		cols = append(append(make([]arrow.Array, 0, len(cols)+1), cols...), int64Array(w))
 	}
-	return flow.Delta{Batch: array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))}
+	return flow.Delta{Batch: array.NewRecordBatch(s.schema(w != nil), cols, int64(n))}
 }
 
 // judge moves the split's watermark row by row and takes out what is late.

@@ -18,7 +18,7 @@ type heap struct {
 
 // A place begins with the length of the string. Behind it is the string, or, where the length has the bit inChunk, the chunk, the
 // offset there and how much room that is.
-type place [24]byte
+type place [32]byte
 
 const (
 	inline    = uint32(len(place{}) - 4)
