@@ -64,7 +64,7 @@ func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, c claim, vi
 	}
 	v.rows = newZset(v.fields)
 	v.query = &Query{s: s, text: text, bound: bound, live: bound, columns: v.fields, divert: s.cfg.Load().onError == onErrorBad}
-	if slices.ContainsFunc(sources(bound.Root), func(src *plan.Source) bool { return src.Stream != nil }) {
+	if slices.ContainsFunc(plan.Sources(bound.Root), func(src *plan.Source) bool { return src.Stream != nil }) {
 		return v, v.follow()
 	}
 	return v, v.load(ctx)
@@ -94,7 +94,7 @@ func (v *matView) follow() error {
 // load takes what the sources hold as the first step. From the moment that the tables are looked at, the view is told
 // what statements change.
 func (v *matView) load(ctx context.Context) error {
-	for _, src := range sources(v.query.bound.Root) {
+	for _, src := range plan.Sources(v.query.bound.Root) {
 		if t, ok := src.Relation.(*memTable); ok && !slices.Contains(v.tables, t) {
 			v.tables = append(v.tables, t)
 		}

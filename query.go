@@ -71,28 +71,16 @@ func (q *Query) Fields() []types.Field { return q.columns }
 
 // Live reports whether the query reads a stream that does not end by itself.
 func (q *Query) Live() bool {
-	return q.bound != nil && slices.ContainsFunc(sources(q.bound.Root), (*plan.Source).Live)
+	return q.bound != nil && slices.ContainsFunc(plan.Sources(q.bound.Root), (*plan.Source).Live)
 }
 
 // Followed reports whether the query reads a stream, ending or not, so that only Subscribe and Sink can read it.
 func (q *Query) Followed() bool {
-	return q.bound != nil && slices.ContainsFunc(sources(q.bound.Root), func(s *plan.Source) bool { return s.Relation == nil })
+	return q.bound != nil && slices.ContainsFunc(plan.Sources(q.bound.Root), func(s *plan.Source) bool { return s.Relation == nil })
 }
 
 // Pipeline reports whether the statement was INSERT INTO sink SELECT … over live input, which Start runs.
 func (q *Query) Pipeline() bool { return q.sink != nil }
-
-// sources are what a plan reads, once per scan.
-func sources(n plan.Node) []*plan.Source {
-	var out []*plan.Source
-	plan.Walk(n, func(n plan.Node) bool {
-		if s, ok := n.(*plan.Scan); ok {
-			out = append(out, s.Source)
-		}
-		return true
-	})
-	return out
-}
 
 // batchPlan optimizes for one run over bounded input.
 func (q *Query) batchPlan() (*plan.Query, []rules.Applied, error) {
@@ -111,7 +99,7 @@ func (q *Query) Run(ctx context.Context) (Result, error) {
 	if err := q.s.usable(); err != nil {
 		return nil, err
 	}
-	for _, src := range sources(q.bound.Root) {
+	for _, src := range plan.Sources(q.bound.Root) {
 		switch {
 		case src.Live():
 			return nil, errs.New(errs.Usage, "run", "%q is a live stream and never ends, so its query has no final result", src.Name).

@@ -137,17 +137,14 @@ func Free(n Node) ColSet {
 // MaxID returns the largest column ID in a plan, its subqueries included.
 func MaxID(n Node) expr.ColID {
 	var top expr.ColID
-	Walk(n, func(m Node) bool {
+	WalkAll(n, func(m Node) bool {
 		for _, c := range m.Columns() {
 			top = max(top, c.ID)
 		}
 		for _, e := range m.Exprs() {
 			expr.Walk(e, func(x expr.Expr) bool {
-				switch x := x.(type) {
-				case *expr.Col:
-					top = max(top, x.ID)
-				case *expr.Subquery:
-					top = max(top, MaxID(x.Plan.(Node)))
+				if c, ok := x.(*expr.Col); ok {
+					top = max(top, c.ID)
 				}
 				return true
 			})
@@ -297,17 +294,9 @@ func mapIDs(ids []expr.ColID, to func(expr.ColID) expr.ColID) []expr.ColID {
 // Produced returns every column that some node of the plan makes.
 func Produced(n Node) ColSet {
 	s := ColSet{}
-	Walk(n, func(m Node) bool {
+	WalkAll(n, func(m Node) bool {
 		for _, c := range m.Columns() {
 			s[c.ID] = true
-		}
-		for _, e := range m.Exprs() {
-			expr.Walk(e, func(x expr.Expr) bool {
-				if q, ok := x.(*expr.Subquery); ok {
-					maps.Copy(s, Produced(q.Plan.(Node)))
-				}
-				return true
-			})
 		}
 		return true
 	})

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/fn"
 )
@@ -182,14 +184,11 @@ func opName(n Node) string {
 
 // ModeOf chooses the mode of a query: bounded inputs run as batch, a live one makes it incremental.
 func ModeOf(q *Query) (Mode, string) {
-	mode, why := Batch, "every input is bounded"
-	Walk(q.Root, func(n Node) bool {
-		if s, ok := n.(*Scan); ok && s.Source.Live() && mode == Batch {
-			mode, why = Incremental, s.Source.Name+" is a live stream"
-		}
-		return true
-	})
-	return mode, why
+	sources := Sources(q.Root)
+	if i := slices.IndexFunc(sources, (*Source).Live); i >= 0 {
+		return Incremental, sources[i].Name + " is a live stream"
+	}
+	return Batch, "every input is bounded"
 }
 
 // Check refuses a plan that the mode cannot run, naming the construct.

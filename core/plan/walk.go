@@ -300,6 +300,37 @@ func Walk(n Node, visit func(Node) bool) {
 	}
 }
 
+// WalkAll is Walk that also visits the plans of subqueries. Until the rules have decorrelated a query, what its expressions
+// read is found in no other way.
+func WalkAll(n Node, visit func(Node) bool) {
+	Walk(n, func(m Node) bool {
+		if !visit(m) {
+			return false
+		}
+		for _, e := range m.Exprs() {
+			expr.Walk(e, func(x expr.Expr) bool {
+				if q, ok := x.(*expr.Subquery); ok {
+					WalkAll(q.Plan.(Node), visit)
+				}
+				return true
+			})
+		}
+		return true
+	})
+}
+
+// Sources lists what a query reads, its subqueries included, once per scan.
+func Sources(n Node) []*Source {
+	var out []*Source
+	WalkAll(n, func(m Node) bool {
+		if s, ok := m.(*Scan); ok {
+			out = append(out, s.Source)
+		}
+		return true
+	})
+	return out
+}
+
 // Transform rebuilds a plan bottom-up; f returns its argument to keep a node.
 func Transform(n Node, f func(Node) Node) Node {
 	children := n.Children()
