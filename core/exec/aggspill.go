@@ -259,7 +259,7 @@ func (a *aggregate) partRest() error {
 	}
 	for w := range a.workers {
 		l := &a.workers[w]
-		err := error(nil)
+		var err error
 		if len(l.kept) > 0 && !l.byRow {
 			err = a.keepRows(w)
 		} else {

@@ -126,6 +126,15 @@ func (a *account) must(n int64) error {
 		WithHint("raise memory_limit, or reduce the rows that reach this operator")
 }
 
+// force holds n bytes in all, whatever the limit: for what stands already and was estimated lower.
+func (a *account) force(n int64) {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	a.begin()
+	a.budget.used += n - a.held
+	a.held = n
+}
+
 // close gives everything back. It may be called more than once.
 func (a *account) close() {
 	a.budget.mu.Lock()

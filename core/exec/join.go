@@ -125,9 +125,7 @@ func (j *join) run(ctx context.Context) (err error) {
 		return err
 	}
 	j.table.Build(j.keys, j.build.rows)
-	if err := j.acct.must(max(g.size, j.table.Bytes()+g.size-rowOverhead*g.rows)); err != nil {
-		return err
-	}
+	j.acct.force(max(g.size, j.table.Bytes()+g.size-rowOverhead*g.rows))
 	if j.keepsBuildRows() {
 		j.table.TrackMatches()
 	}

@@ -84,9 +84,7 @@ func (j *leftBuilt) run(ctx context.Context) (err error) {
 		return err
 	}
 	j.table.Build(keys, j.build.rows)
-	if err := j.acct.must(max(g.size, j.table.Bytes()+g.size-rowOverhead*g.rows)); err != nil {
-		return err
-	}
+	j.acct.force(max(g.size, j.table.Bytes()+g.size-rowOverhead*g.rows))
 	j.table.TrackMatches()
 	if j.on == nil {
 		j.table.TrackKeys()

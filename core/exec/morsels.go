@@ -14,26 +14,25 @@ func sortBySeq(ms []*flow.Morsel) {
 	slices.SortStableFunc(ms, func(a, b *flow.Morsel) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
-// joinMorsels concatenates batches column by column.
+// joinMorsels concatenates batches column by column. It drops each column's parts as soon as they are joined, so that not all
+// of them stand beside the result.
 func joinMorsels(s *arrow.Schema, ms []*flow.Morsel) collected {
 	out := collected{cols: make([]arrow.Array, s.NumFields())}
+	parts := make([][]arrow.Array, len(out.cols))
 	for _, m := range ms {
 		out.rows += int(m.Batch.NumRows())
+		for c := range parts {
+			parts[c] = append(parts[c], m.Batch.Column(c))
+		}
 	}
+	clear(ms)
 	for c := range out.cols {
-		if len(ms) == 0 {
+		if len(parts[c]) == 0 {
 			out.cols[c] = kernels.Nulls(s.Field(c).Type, 0)
 			continue
 		}
-		if len(ms) == 1 {
-			out.cols[c] = ms[0].Batch.Column(c)
-			continue
-		}
-		parts := make([]arrow.Array, len(ms))
-		for i, m := range ms {
-			parts[i] = m.Batch.Column(c)
-		}
-		out.cols[c] = kernels.Concat(parts)
+		out.cols[c] = kernels.Concat(parts[c])
+		parts[c] = nil
 	}
 	return out
 }

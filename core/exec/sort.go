@@ -22,7 +22,7 @@ type collected struct {
 }
 
 // rowOverhead is what a breaker needs for each row beside its columns: hashes and slots, or words and positions to sort.
-const rowOverhead = 48
+const rowOverhead = 64
 
 // gathered is an input that is being read to its end.
 type gathered struct {

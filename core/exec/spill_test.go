@@ -194,3 +194,20 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// A table that turns out larger than was estimated is no reason to fail, at no limit.
+func TestTablesMayOutgrowTheEstimate(t *testing.T) {
+	c := catalog{"a": define(t, "t VARCHAR")}
+	for i := range 12000 {
+		c["a"].rows = append(c["a"].rows, []types.Value{fmt.Sprint("some longer text ", i)})
+	}
+	c["a"].size = 1000
+	q := planned(t, c, "SELECT a.t FROM a JOIN a AS b ON a.t = b.t")
+	for limit := int64(1200 << 10); limit < 1800<<10; limit += 50 << 10 {
+		e := env(2)
+		e.Memory, e.Spill = exec.NewBudget(limit), spill.NewDir(t.TempDir())
+		if rows, err := run(t.Context(), q.Root, e); err != nil || len(rows) != 12000 {
+			t.Errorf("within %d bytes a join gives %d rows, %v", limit, len(rows), err)
+		}
+	}
+}

@@ -167,17 +167,7 @@ func (s *spread) keep(size int64) (bool, error) {
 	return false, s.evict()
 }
 
-// toDisk sends all that is held, and all that comes, to the file.
-func (s *spread) toDisk() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.file != nil {
-		return nil
-	}
-	return s.evict()
-}
-
-// evict is toDisk under the lock.
+// evict sends all that is held, and all that comes, to the file. The spread is locked.
 func (s *spread) evict() (err error) {
 	if s.file, err = s.env.Spill.Create(); err != nil {
 		return err

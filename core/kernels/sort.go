@@ -286,10 +286,8 @@ func (s *sorter) compareBytes(rows []int32, at, depth int) {
 	}
 	order := func(a, b int32) int {
 		x, y := c.bytes(int(a)), c.bytes(int(b))
-		d := 0
-		if len(x) <= depth || len(y) <= depth {
-			d = cmp.Compare(len(x), len(y))
-		} else {
+		d := cmp.Compare(len(x), len(y))
+		if len(x) > depth && len(y) > depth {
 			d = bytes.Compare(rest(a), rest(b))
 		}
 		if c.key.Desc {

@@ -23,6 +23,7 @@ type TopN struct {
 	keep  keyHeap
 	words []uint64
 	bound uint64 // rows with a greater word are not among the first
+	text  []byte // nor are those whose first key is a text behind this one; nil: unknown
 }
 
 // heapRows is up to how many rows their keys are kept in a heap.
@@ -53,6 +54,10 @@ func (t *TopN) Offer(cols []arrow.Array, n int) []int32 {
 			sel = append(sel, int32(i))
 		}
 	}
+	texts := t.textKey(cols)
+	if t.text != nil {
+		sel = t.dropTexts(cols[0], texts, sel)
+	}
 	if len(sel) == 0 || t.limit > heapRows {
 		return sel
 	}
@@ -67,23 +72,62 @@ func (t *TopN) Offer(cols []arrow.Array, n int) []int32 {
 	rows := t.enc.Encode(cols, len(sel))
 	out := sel[:0]
 	for i, row := range sel {
-		k := topKey{t.words[row], rows.Row(i)}
+		k := topKey{word: t.words[row], key: rows.Row(i)}
+		if texts != nil {
+			k.text = texts(int(row))
+		}
 		switch {
 		case len(t.keep) < t.limit:
-			k.key = bytes.Clone(k.key)
+			k.key, k.text = bytes.Clone(k.key), bytes.Clone(k.text)
 			heap.Push(&t.keep, k)
 		case k.before(&t.keep[0]):
 			t.keep[0].word, t.keep[0].key = k.word, append(t.keep[0].key[:0], k.key...)
+			t.keep[0].text = bytes.Clone(k.text)
 			heap.Fix(&t.keep, 0)
 		default:
 			continue
 		}
 		if len(t.keep) == t.limit {
-			t.bound = t.keep[0].word
+			t.bound, t.text = t.keep[0].word, t.keep[0].text
 		}
 		out = append(out, row)
 	}
 	return out
+}
+
+// textKey gives the values of the first key when it is a text, nil for NULL.
+func (t *TopN) textKey(cols []arrow.Array) func(row int) []byte {
+	if len(t.types) == 0 {
+		return nil
+	}
+	if k := t.types[0].Kind; k != types.Varchar && k != types.JSON && k != types.Blob {
+		return nil
+	}
+	offs, data := Spans(cols[0])
+	valid := Valid(cols[0])
+	return func(i int) []byte {
+		if valid != nil && !Bit(valid, i) {
+			return nil
+		}
+		return data[offs[i]:offs[i+1]:offs[i+1]]
+	}
+}
+
+// dropTexts drops of the rows whose word is the bound those whose text is behind the last one kept: texts may well
+// begin alike.
+func (t *TopN) dropTexts(a arrow.Array, texts func(row int) []byte, sel []int32) []int32 {
+	desc, nulls := t.firstKey().Desc, a.NullN() > 0
+	kept := sel[:0]
+	for _, row := range sel {
+		if t.words[row] == t.bound && (!nulls || a.IsValid(int(row))) {
+			d := bytes.Compare(texts(int(row)), t.text)
+			if desc && d < 0 || !desc && d > 0 {
+				continue
+			}
+		}
+		kept = append(kept, row)
+	}
+	return kept
 }
 
 // Bound says that this row, of columns as Offer takes them, is the last of limit rows: later ones are dropped.
@@ -135,10 +179,11 @@ func FirstWords(a arrow.Array, t types.Type, k SortKey, dst []uint64) []uint64 {
 	return dst
 }
 
-// topKey is a row's first word and its key.
+// topKey is a row's first word, and its key.
 type topKey struct {
 	word uint64
 	key  []byte
+	text []byte // the value in full where the first key is a text
 }
 
 func (k *topKey) before(o *topKey) bool {
