@@ -29,7 +29,7 @@ var all = []mutant{
 	{"min-after-delete", "the minimum stays when its row goes", "core/fn/agg_extreme.go",
 		"New: newExtreme(false), NewRetract: newBag(first)}", "New: newExtreme(false)}", "min-max"},
 	{"old-and-old", "rows of both sides that come in one step do not meet", "incremental/arrangement.go",
-		"if a.weight.V[s] == 0 {\n\t\t\t\tcontinue", "if a.weight.V[s] == 0 || func() bool {\n\t\t\t\tfor _, t := range a.touched {\n\t\t\t\t\tif t == s {\n\t\t\t\t\t\treturn true\n\t\t\t\t\t}\n\t\t\t\t}\n\t\t\t\treturn false\n\t\t\t}() {\n\t\t\t\tcontinue", "inner-join"},
+		"if a.weight != nil && a.weight.V[s] == 0 {\n\t\t\t\tcontinue", "if a.weight != nil && a.weight.V[s] == 0 || func() bool {\n\t\t\t\tfor _, t := range a.touched {\n\t\t\t\t\tif t == s {\n\t\t\t\t\t\treturn true\n\t\t\t\t\t}\n\t\t\t\t}\n\t\t\t\treturn false\n\t\t\t}() {\n\t\t\t\tcontinue", "inner-join"},
 	{"not-in-without-null", "a NULL in the set of NOT IN is overlooked", "core/rules/mark_joins.go",
 		"if yNull { // a set", "if false && yNull { // a set", "mark"},
 	{"fallen-rows", "top-N forgets rows that fell out although they may come back", "incremental/topn.go",
