@@ -130,7 +130,8 @@ func own(l *leaf, c *schema.Column) {
 		case types.Decimal:
 			ownFixed(l, 4, func(dst []decimal128.Num, src []byte) {
 				for i := range dst {
-					dst[i] = decimal128.FromI64(int64(i32(src[4*i:])))
+					v := int64(i32(src[4*i:]))
+					dst[i] = decimal128.New(v>>63, uint64(v))
 				}
 			}, func(b []byte) types.Value { return decimal128.FromI64(int64(i32(b))) })
 		}
@@ -158,7 +159,8 @@ func own(l *leaf, c *schema.Column) {
 			ownFixed(l, 8, func(dst []decimal128.Num, src []byte) {
 				src = src[:8*len(dst)]
 				for i := range dst {
-					dst[i] = decimal128.FromI64(int64(binary.LittleEndian.Uint64(src[8*i:])))
+					v := int64(binary.LittleEndian.Uint64(src[8*i:]))
+					dst[i] = decimal128.New(v>>63, uint64(v)) // FromI64 has branches
 				}
 			}, func(b []byte) types.Value { return decimal128.FromI64(i64(b)) })
 		}

@@ -161,22 +161,31 @@ func (s *sumAcc) Add(groups []uint32, args []Arg, weights []int64) error {
 	case types.UBigInt:
 		addIntegers(s.acc, groups, kernels.Values[uint64](a), mask, weights)
 	case types.HugeInt, types.Decimal:
-		v := kernels.Values[[2]uint64](a)
-		for i, g := range groups {
-			if mask == nil || kernels.Bit(mask, i) {
-				lo, hi := v[i][0], int64(v[i][1])
-				if weights == nil {
-					s.acc[g].add(lo, uint64(hi), hi>>63)
-					s.acc[g].rows++
-				} else {
-					s.acc[g].addTimes(lo, hi, weights[i])
-				}
-			}
-		}
+		addWides(s.acc, groups, kernels.Values[[2]uint64](a), mask, weights)
 	default: // BIGINT, times and timestamps
 		addIntegers(s.acc, groups, kernels.Values[int64](a), mask, weights)
 	}
 	return nil
+}
+
+func addWides(acc []wideInt, groups []uint32, v [][2]uint64, mask []byte, weights []int64) {
+	v = v[:len(groups)]
+	if mask == nil && weights == nil {
+		for i, g := range groups {
+			x, w := &v[i], &acc[g]
+			var c uint64
+			w.lo, c = bits.Add64(w.lo, x[0], 0)
+			w.mid, c = bits.Add64(w.mid, x[1], c)
+			w.hi += int64(x[1])>>63 + int64(c)
+			w.rows++
+		}
+		return
+	}
+	for i, g := range groups {
+		if mask == nil || kernels.Bit(mask, i) {
+			acc[g].addTimes(v[i][0], int64(v[i][1]), weightOf(weights, i))
+		}
+	}
 }
 
 func addIntegers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](acc []wideInt, groups []uint32, v []T, mask []byte, weights []int64) {

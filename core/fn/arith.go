@@ -70,7 +70,7 @@ func floatOps(f32 func(out, a, b []float32), f64 func(out, a, b []float64)) []Ov
 
 func plainFloat[T kernels.Float](f func(out, a, b []T)) Kernel {
 	return func(c *Call) (arrow.Array, error) {
-		out := make([]T, c.N)
+		out := kernels.Room[T](c.N)
 		a, b := pair[T](c)
 		f(out, a, b)
 		return kernels.NewFixed(c.Ret.Arrow(), out, nil), nil
@@ -96,7 +96,7 @@ func mulInts[T kernels.Integer](c *Call) (arrow.Array, error) {
 
 // checked runs a kernel over the whole batch and looks for the rows that overflowed only when it says that there are some.
 func checked[T kernels.Integer](c *Call, kernel func(out, a, b []T) bool, op kernels.Op, sign string) (arrow.Array, error) {
-	out := make([]T, c.N)
+	out := kernels.Room[T](c.N)
 	a, b := pair[T](c)
 	if kernel(out, a, b) {
 		x, y := col[T](c, 0), col[T](c, 1)
@@ -181,7 +181,7 @@ func floatRemainder[T kernels.Float](c *Call) (arrow.Array, error) {
 // wideOp is arithmetic on HUGEINT.
 func wideOp(kernel func(out, a, b []decimal128.Num) bool, one func(x, y decimal128.Num) (decimal128.Num, bool), sign string) Kernel {
 	return func(c *Call) (arrow.Array, error) {
-		out := make([]decimal128.Num, c.N)
+		out := kernels.Room[decimal128.Num](c.N)
 		a, b := pair[decimal128.Num](c)
 		if kernel(out, a, b) {
 			failWide(c, one, sign)
@@ -293,7 +293,7 @@ func decimalSum(kernel func(out, a, b []decimal128.Num) bool, sign string) []Ove
 		width := min(38, int(whole)+int(scale)+1)
 		t := types.Dec(width, int(scale))
 		k := func(c *Call) (arrow.Array, error) {
-			out := make([]decimal128.Num, c.N)
+			out := kernels.Room[decimal128.Num](c.N)
 			x, y := pair[decimal128.Num](c)
 			kernel(out, x, y) // 38 digits never overflow 128 bits by one addition; the width is what counts
 			return decimalResult(c, out, int(whole)+int(scale)+1 > 38, sign)
@@ -338,7 +338,7 @@ var decimalProduct = []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: 
 		most = 18
 	}
 	k := func(c *Call) (arrow.Array, error) {
-		out := make([]decimal128.Num, c.N)
+		out := kernels.Room[decimal128.Num](c.N)
 		if c.Types[0].Kind == types.BigInt || c.Types[1].Kind == types.BigInt {
 			scaleInts(c, out)
 			return decimalResult(c, out, width > most, "*")

@@ -79,13 +79,14 @@ func takeData(d arrow.ArrayData, idx []int32, negative bool) arrow.ArrayData {
 }
 
 func takeFixed[T any](v []T, idx []int32, negative bool) []T {
-	out := make([]T, len(idx))
 	if !negative {
+		out := Room[T](len(idx))
 		for i, x := range idx {
 			out[i] = v[x]
 		}
 		return out
 	}
+	out := make([]T, len(idx))
 	for i, x := range idx {
 		if x >= 0 {
 			out[i] = v[x]
@@ -170,7 +171,7 @@ func takeBytes(d arrow.ArrayData, idx []int32, negative bool) ([]int32, []byte) 
 	if total == 0 {
 		return offs, nil
 	}
-	data, from := make([]byte, total), d.Buffers()[2].Bytes()
+	data, from := Room[byte](total), d.Buffers()[2].Bytes()
 	for i, x := range idx {
 		if at := offs[i]; offs[i+1] > at {
 			copy(data[at:], from[src[x]:src[x+1]])
