@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -221,7 +222,9 @@ func (a Answer) show() []string {
 	return out
 }
 
-// matched sorts both sides by the columns that compare exactly and then pairs rows greedily within runs of equal ones.
+// matched pairs rows that are the same where columns compare exactly: first those whose doubles are equal, then each row
+// with the nearest of what is left. Taking any row within the tolerance would use up another row's only partner, for a
+// tolerance that grows with what was summed is wider than the distance between small values.
 func matched(a, b [][]types.Value, fields []types.Field, tol Tolerance) bool {
 	key := func(r []types.Value) string {
 		var buf []byte
@@ -236,13 +239,12 @@ func matched(a, b [][]types.Value, fields []types.Field, tol Tolerance) bool {
 	for _, r := range b {
 		byKey[key(r)] = append(byKey[key(r)], r)
 	}
-	for _, r := range a {
-		k := key(r)
-		found := -1
+	pair := func(r []types.Value, tol Tolerance) bool {
+		k, found := key(r), -1
+		var least gap
 		for i, o := range byKey[k] {
-			if floatsAgree(r, o, fields, tol) {
-				found = i
-				break
+			if g, ok := apart(r, o, fields, tol); ok && (found < 0 || g.less(least)) {
+				found, least = i, g
 			}
 		}
 		if found < 0 {
@@ -251,17 +253,30 @@ func matched(a, b [][]types.Value, fields []types.Field, tol Tolerance) bool {
 		rest := byKey[k]
 		rest[found] = rest[len(rest)-1]
 		byKey[k] = rest[:len(rest)-1]
+		return true
 	}
-	return true
+	rest := slices.DeleteFunc(slices.Clone(a), func(r []types.Value) bool { return pair(r, Tolerance{}) })
+	return !slices.ContainsFunc(rest, func(r []types.Value) bool { return !pair(r, tol) })
 }
 
-func floatsAgree(a, b []types.Value, fields []types.Field, tol Tolerance) bool {
+// gap says how far the doubles of two rows are apart: how many differ, and by how much together.
+type gap struct {
+	columns int
+	by      float64
+}
+
+func (g gap) less(o gap) bool {
+	return g.columns < o.columns || g.columns == o.columns && g.by < o.by
+}
+
+// apart measures two rows; it is false where a double is further away than the tolerance.
+func apart(a, b []types.Value, fields []types.Field, tol Tolerance) (g gap, ok bool) {
 	for i := range fields {
 		if !fields[i].Type.IsFloat() {
 			continue
 		}
 		if (a[i] == nil) != (b[i] == nil) {
-			return false
+			return g, false
 		}
 		if a[i] == nil {
 			continue
@@ -270,11 +285,14 @@ func floatsAgree(a, b []types.Value, fields []types.Field, tol Tolerance) bool {
 		if x == y || math.IsNaN(x) && math.IsNaN(y) {
 			continue
 		}
-		if math.IsInf(x, 0) || math.IsInf(y, 0) || !(math.Abs(x-y) <= tol.Abs+tol.Ulps*math.Ldexp(math.Max(math.Abs(x), math.Abs(y)), -52)) {
-			return false
+		d := math.Abs(x - y)
+		if math.IsInf(x, 0) || math.IsInf(y, 0) || !(d <= tol.Abs+tol.Ulps*math.Ldexp(math.Max(math.Abs(x), math.Abs(y)), -52)) {
+			return g, false
 		}
+		g.columns++
+		g.by += d
 	}
-	return true
+	return g, true
 }
 
 func asFloat(v types.Value) float64 {
