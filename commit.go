@@ -87,7 +87,7 @@ func (s *Session) stepViews(ctx context.Context, changes []tableDelta) ([]steppe
 		}
 		r := stepped{v: v}
 		if v.graph == nil {
-			r.rows, r.err = v.build(ctx, s.committedTables(v.tables))
+			r.rows, _, r.err = v.build(ctx, s.committedTables(v.tables)) // what it tells of late and bad rows was told when they came
 		}
 		if r.err == nil {
 			r.out, r.err = v.step(ctx, v.input(changes))

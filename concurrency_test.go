@@ -231,6 +231,55 @@ func TestCancelledChangeLeavesTablesAndViewsTogether(t *testing.T) {
 	}
 }
 
+// A view that is built anew tells of its bad rows once.
+func TestAViewBuiltAnewTellsNothingTwice(t *testing.T) {
+	d := openDB(t, "on_error", "bad")
+	armed, called := false, make(chan struct{}, 1)
+	d.function("slow", func(ctx context.Context) {
+		if armed {
+			called <- struct{}{}
+			<-ctx.Done()
+		}
+	})
+	d.run("CREATE TABLE t (k BIGINT, s VARCHAR); INSERT INTO t VALUES (1, '1'), (2, 'x')")
+	d.run("CREATE MATERIALIZED VIEW v AS SELECT s::INTEGER AS n, slow(k) AS k FROM t")
+	armed = true
+	ctx, cancel := context.WithCancel(t.Context())
+	done := d.begin(ctx, "INSERT INTO t VALUES (3, '3')")
+	<-called
+	cancel()
+	failsWith(t, "INSERT", <-done, errs.Cancelled)
+	armed = false
+	d.run("INSERT INTO t VALUES (4, '4'), (5, 'y')")
+	d.has("SELECT * FROM v", "1|1", "4|4")
+	d.is("SELECT count(*) FROM __bad", "2")
+}
+
+// An INSERT whose table is not there yet takes its turn all the same: another statement may make the table meanwhile.
+func TestInsertIntoWhatIsNotThereTakesTurns(t *testing.T) {
+	d := openDB(t)
+	d.run("CREATE TABLE t (k BIGINT); INSERT INTO t VALUES (1)")
+	called, let := d.waiting()
+	defer let()
+	first := d.begin(t.Context(), "UPDATE t SET k = wait(k)")
+	<-called
+	second := d.begin(t.Context(), "INSERT INTO late VALUES (1)")
+	select {
+	case err := <-second:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	d.run("CREATE TABLE late (k BIGINT)")
+	let()
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-second; err != nil {
+		t.Fatal(err)
+	}
+	d.is("SELECT * FROM late", "1")
+}
+
 // Who waits for another statement's end can be cancelled too.
 func TestWaitingForAnotherStatementCanBeCancelled(t *testing.T) {
 	d := openDB(t)

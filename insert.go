@@ -20,20 +20,20 @@ import (
 // A DML statement is a query whose rows say what changes: INSERT's is the one written, UPDATE's gives the row numbers
 // and the new values, DELETE's the row numbers. What it changed is a delta for the views over the table.
 
-func (s *Session) target(n sql.Name) (*entry, error) {
+func (c *catalog) target(n sql.Name) (*entry, error) {
 	name, err := plainName(n)
 	if err != nil {
 		return nil, err
 	}
-	e := s.cat.Load().get(name)
+	e := c.get(name)
 	if e == nil {
-		return nil, errs.E(errs.Schema, "bind", n.Position(), "no table %q", name).WithHint("%s", errs.DidYouMean(name, s.cat.Load().names()))
+		return nil, errs.E(errs.Schema, "bind", n.Position(), "no table %q", name).WithHint("%s", errs.DidYouMean(name, c.names()))
 	}
 	return e, nil
 }
 
-func (s *Session) targetTable(n sql.Name) (*memTable, error) {
-	e, err := s.target(n)
+func (c *catalog) targetTable(n sql.Name) (*memTable, error) {
+	e, err := c.target(n)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func noReturning(items []sql.SelectItem) error {
 }
 
 func (s *Session) insert(ctx context.Context, cat *scopeCatalog, st *sql.Insert, text string) (*Query, error) {
-	e, err := s.target(st.Table)
+	e, err := cat.cat.target(st.Table)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,9 @@ func (v *matView) load(ctx context.Context) error {
 	held := v.s.committedLocked(v.tables)
 	v.s.mu.Unlock()
 	var err error
-	if v.rows, err = v.build(ctx, held); err == nil {
+	var out incremental.Output
+	if v.rows, out, err = v.build(ctx, held); err == nil {
+		v.s.keep(v.query, v.name, out)
 		err = v.catchUp(ctx) // most of it here, where nobody waits
 	}
 	if err != nil {
@@ -137,10 +139,10 @@ func (v *matView) catchUp(ctx context.Context) error {
 }
 
 // build makes the graph and steps it with what tables and files hold; the rows are what it shows then.
-func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, error) {
+func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, incremental.Output, error) {
 	var err error
 	if v.graph, _, err = v.query.buildGraph(); err != nil {
-		return nil, err
+		return nil, incremental.Output{}, err
 	}
 	v.infos = v.graph.Sources()
 	in := v.input(held)
@@ -153,18 +155,17 @@ func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, error) {
 			return true
 		})
 		if err != nil {
-			return nil, err
+			return nil, incremental.Output{}, err
 		}
 		in.Ticks = append(in.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
 	}
 	out, err := v.step(ctx, in)
 	if err != nil {
-		return nil, err
+		return nil, incremental.Output{}, err
 	}
-	v.s.keep(v.query, v.name, out)
 	rows := newZset(v.fields)
 	rows.add(out.Delta)
-	return rows, nil
+	return rows, out, nil
 }
 
 // step runs a step and shows nothing of it yet.

@@ -12,18 +12,19 @@ import (
 
 // statement runs one statement, or plans it when it is a query.
 func (s *Session) statement(ctx context.Context, st sql.Statement, text string, locals map[string]flow.Relation) (*Query, error) {
-	if s.changesRows(st) {
+	seen := s.cat.Load()
+	if seen.changesRows(st) {
 		inside, release, err := s.takeTurn(ctx)
 		if err != nil {
 			return nil, placed(err, st.Position())
 		}
 		defer release()
-		ctx = inside
+		ctx, seen = inside, s.cat.Load()
 	}
 	if err := s.refuseAborted(st); err != nil {
 		return nil, err
 	}
-	cat := &scopeCatalog{s: s, cat: s.cat.Load(), ctx: ctx, locals: locals, reading: true}
+	cat := &scopeCatalog{s: s, cat: seen, ctx: ctx, locals: locals, reading: true}
 	switch st := st.(type) {
 	case *sql.Query:
 		return s.planQuery(ctx, cat, st, text)
@@ -46,7 +47,7 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 	case *sql.Delete:
 		return s.delete(ctx, cat, st, text)
 	case *sql.Truncate:
-		return s.truncate(ctx, st)
+		return s.truncate(ctx, cat, st)
 	case *sql.Copy:
 		return s.copy(ctx, cat, st, text)
 	case *sql.Set:
@@ -63,14 +64,15 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 	return nil, errs.E(errs.Unsupported, "plan", st.Position(), "%s is not supported yet", strings.ToUpper(strings.TrimPrefix(fmt.Sprintf("%T", st), "*sql.")))
 }
 
-// changesRows reports whether a statement takes turns with others of its kind.
-func (s *Session) changesRows(st sql.Statement) bool {
+// changesRows reports whether a statement takes turns with others of its kind. An INSERT that finds no target takes one too:
+// another statement may make it meanwhile.
+func (c *catalog) changesRows(st sql.Statement) bool {
 	switch st := st.(type) {
 	case *sql.Update, *sql.Delete, *sql.Truncate, *sql.Transaction:
 		return true
 	case *sql.Insert:
-		e, err := s.target(st.Table)
-		return err == nil && e.sink == nil
+		e, err := c.target(st.Table)
+		return err != nil || e.sink == nil
 	case *sql.Copy:
 		return st.Query == nil // COPY … FROM
 	}

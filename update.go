@@ -36,7 +36,7 @@ func (s *Session) changedRows(ctx context.Context, cat *scopeCatalog, table *sql
 }
 
 func (s *Session) delete(ctx context.Context, cat *scopeCatalog, st *sql.Delete, text string) (*Query, error) {
-	t, err := s.targetTable(st.Table.Name)
+	t, err := cat.cat.targetTable(st.Table.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func (s *Session) remove(ctx context.Context, t *memTable, ids map[int64]bool) (
 	return countResult(int64(len(ids))), s.apply(ctx, edit)
 }
 
-func (s *Session) truncate(ctx context.Context, st *sql.Truncate) (*Query, error) {
-	t, err := s.targetTable(st.Table)
+func (s *Session) truncate(ctx context.Context, cat *scopeCatalog, st *sql.Truncate) (*Query, error) {
+	t, err := cat.cat.targetTable(st.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (t *memTable) newValues(st *sql.Update) ([]sql.SelectItem, error) {
 }
 
 func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update, text string) (*Query, error) {
-	t, err := s.targetTable(st.Table.Name)
+	t, err := cat.cat.targetTable(st.Table.Name)
 	if err != nil {
 		return nil, err
 	}
