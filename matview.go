@@ -171,7 +171,7 @@ func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, incremen
 // step runs a step and shows nothing of it yet.
 func (v *matView) step(ctx context.Context, in incremental.Input) (incremental.Output, error) {
 	v.graph.RunIn(v.s.mark(ctx, "a materialized view"))
-	defer v.graph.RunIn(nil)
+	defer v.graph.RunIn(context.Background())
 	out, err := v.graph.Step(in)
 	if err != nil {
 		err = v.query.failedStep(v.graph, in, err)
