@@ -111,13 +111,14 @@ class MemoryStream(Connector):
                 _native.wait(self._handle, _native.call, "rb_push_wait", full.value)
                 full.close()
 
-    def delete(self, keys: Iterable[Row], *, split: str = "") -> None:
+    def delete(self, keys: Iterable[Row | Any], *, split: str = "") -> None:
         """Delete rows of an upsert stream.
 
         Parameters
         ----------
         keys : iterable of tuples or mappings
-            The values of the columns of the key. Deleting a key that is not there changes nothing.
+            The values of the columns of the key, or, where it has one column, of values. Deleting a key that is not there
+            changes nothing.
         split : str
             As in `push`.
         """
@@ -126,6 +127,8 @@ class MemoryStream(Connector):
             raise RiverbedUsageError(
                 "this MemoryStream has no key to delete by\nHint: make it with upsert=True, primary_key=…"
             )
+        if len(names) == 1 and isinstance(keys, Iterable) and not isinstance(keys, (str, bytes)):
+            keys = [key if isinstance(key, (Mapping, tuple, list)) else (key,) for key in keys]
         rows = []
         for key in _listed(keys, "delete", "keys"):
             if not isinstance(key, Mapping):
@@ -179,7 +182,7 @@ def _listed(values: Any, call: str, what: str) -> list[Any]:
         if isinstance(value, (str, bytes)) or not (isinstance(value, Mapping) or hasattr(value, "__len__")):
             raise RiverbedUsageError(
                 f"{call} takes a list of {what}, each a dictionary or a tuple of values, not {type(value).__name__}\n"
-                "Hint: a row of one column is (value,)"
+                "Hint: one of a single column is (value,)"
             )
     return out
 
