@@ -117,8 +117,8 @@ class MemoryStream(Connector):
         Parameters
         ----------
         keys : iterable of tuples or mappings
-            The values of the columns of the key; of a single column the values alone will do. Deleting a key that is not
-            there changes nothing.
+            The values of the columns of the key; where it has one column, plain values will do. Deleting a key that is
+            not there changes nothing.
         split : str
             As in `push`.
         """
