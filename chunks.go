@@ -18,6 +18,7 @@ import (
 type ArrowTable struct {
 	fields []types.Field
 	chunks []arrow.RecordBatch
+	rowIDs bool // the last column numbers the rows
 
 	counted sync.Once
 	stats   flow.Stats
@@ -48,7 +49,11 @@ func (t *ArrowTable) Stats() flow.Stats {
 
 // Scan implements flow.Relation.
 func (t *ArrowTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
-	return newChunkScan(t.chunks, t.fields, req), nil
+	s := newChunkScan(t.chunks, t.fields, req)
+	if t.rowIDs && req.Places {
+		s.places = func(chunk int) *flow.Places { return rowPlaces(rowIDs(s.chunks[chunk])) }
+	}
+	return s, nil
 }
 
 func takeBatch(b arrow.RecordBatch, rows []int32) arrow.RecordBatch {

@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -228,6 +229,36 @@ func TestCancelledChangeLeavesTablesAndViewsTogether(t *testing.T) {
 			together("25|2", "12", "13")
 			d.fails("INSERT INTO t VALUES (12)", errs.Data, "duplicate key")
 		})
+	}
+}
+
+// A query reads one moment of the session: a table twice, and a table beside a view of it, whatever is changed meanwhile.
+func TestAQueryReadsOneMoment(t *testing.T) {
+	d := openDB(t)
+	d.run("CREATE TABLE t (k BIGINT); CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t; INSERT INTO t VALUES (0)")
+	ctx, stop := context.WithCancel(t.Context())
+	changed := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; err == nil && ctx.Err() == nil; i++ {
+			_, err = d.Query(t.Context(), fmt.Sprintf("INSERT INTO t VALUES (%d)", i), nil)
+		}
+		changed <- err
+	}()
+	for range 50 {
+		for _, text := range []string{
+			"SELECT (SELECT count(*) FROM t) = (SELECT n FROM v)",
+			"SELECT count(*) = 0 FROM t WHERE rowid NOT IN (SELECT rowid FROM t)",
+			"SELECT a.n = b.n FROM (SELECT count(DISTINCT rowid) AS n FROM t) a, (SELECT count(*) AS n FROM t) b",
+		} {
+			d.is(text, "true")
+		}
+		d.run("CREATE OR REPLACE TABLE pair AS SELECT (SELECT count(*) FROM t) AS a, (SELECT n FROM v) AS b")
+		d.is("SELECT a = b FROM pair", "true")
+	}
+	stop()
+	if err := <-changed; err != nil {
+		t.Fatal(err)
 	}
 }
 

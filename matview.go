@@ -258,6 +258,9 @@ func (v *matView) Stats() flow.Stats {
 	return t.Stats()
 }
 
+// hold implements held.
+func (v *matView) hold() (flow.Relation, error) { return v.present() }
+
 // Scan implements flow.Relation.
 func (v *matView) Scan(ctx context.Context, req flow.ScanRequest) (flow.Scan, error) {
 	t, err := v.present()

@@ -84,11 +84,56 @@ func (q *Query) Pipeline() bool { return q.sink != nil }
 
 // batchPlan optimizes for one run over bounded input.
 func (q *Query) batchPlan() (*plan.Query, []rules.Applied, error) {
-	opt, applied, err := rules.Optimize(q.bound, rules.Batch, q.ruleOptions())
+	bound, err := q.moment()
+	if err != nil {
+		return nil, nil, errs.As(err).WithSQL(q.text)
+	}
+	opt, applied, err := rules.Optimize(bound, rules.Batch, q.ruleOptions())
 	if err != nil {
 		return nil, nil, errs.As(err).WithSQL(q.text)
 	}
 	return opt, applied, nil
+}
+
+// held is a relation that statements change.
+type held interface {
+	hold() (flow.Relation, error) // its present rows
+}
+
+// moment is the bound query over tables and views as they are now. A statement publishes what it changed in tables and
+// views at once, and a run that looked at them one after the other would see a total that does not match its parts.
+func (q *Query) moment() (*plan.Query, error) {
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	now := map[*plan.Source]*plan.Source{}
+	rows := map[flow.Relation]flow.Relation{}
+	for _, src := range plan.Sources(q.bound.Root) {
+		h, ok := src.Relation.(held)
+		if !ok || now[src] != nil {
+			continue
+		}
+		if rows[src.Relation] == nil {
+			r, err := h.hold()
+			if err != nil {
+				return nil, err
+			}
+			rows[src.Relation] = r
+		}
+		c := *src
+		c.Relation = rows[src.Relation]
+		now[src] = &c
+	}
+	if len(now) == 0 {
+		return q.bound, nil
+	}
+	bound := *q.bound
+	bound.Root = plan.MapSources(q.bound.Root, func(src *plan.Source) *plan.Source {
+		if c := now[src]; c != nil {
+			return c
+		}
+		return src
+	})
+	return &bound, nil
 }
 
 // Run starts the query as batch. The caller releases the result.

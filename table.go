@@ -30,9 +30,8 @@ type memTable struct {
 	src      *plan.Source // as the binder sees it: one for all scans, so that an incremental run reads the table once
 	next     int64        // row number; never reused, so that a row keeps its number through a ROLLBACK
 
-	mu     sync.RWMutex
-	chunks []arrow.RecordBatch // fields, rowid last
-	stats  *flow.Stats         // of chunks; nil: not asked for yet
+	mu  sync.RWMutex
+	now *ArrowTable // fields, rowid last
 }
 
 // tableDelta is rows that came to a table or left it.
@@ -43,8 +42,10 @@ type tableDelta struct {
 }
 
 func newMemTable(name string, columns []types.Field) *memTable {
-	return &memTable{name: name, columns: columns, fields: append(append([]types.Field{}, columns...), types.Field{Name: rowIDColumn, Type: types.Int64}),
+	t := &memTable{name: name, columns: columns, fields: append(append([]types.Field{}, columns...), types.Field{Name: rowIDColumn, Type: types.Int64}),
 		defaults: make([]sql.Expr, len(columns)), notNull: make([]bool, len(columns))}
+	t.replace(nil)
+	return t
 }
 
 // source is the table as the binder sees it, once its keys are declared.
@@ -60,22 +61,20 @@ func (t *memTable) source() *plan.Source {
 // Fields implements flow.Relation.
 func (t *memTable) Fields() []types.Field { return t.fields }
 
-func (t *memTable) snapshot() []arrow.RecordBatch {
+// present is the table as it is now.
+func (t *memTable) present() *ArrowTable {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.chunks
+	return t.now
 }
 
+func (t *memTable) snapshot() []arrow.RecordBatch { return t.present().chunks }
+
 // Stats implements flow.Relation.
-func (t *memTable) Stats() flow.Stats {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.stats == nil {
-		s := chunkStats(t.chunks, t.fields)
-		t.stats = &s
-	}
-	return *t.stats
-}
+func (t *memTable) Stats() flow.Stats { return t.present().Stats() }
+
+// hold implements held.
+func (t *memTable) hold() (flow.Relation, error) { return t.present(), nil }
 
 // mergeRows is the size up to which small chunks are put together: single-row INSERTs would make a list of chunks that
 // is slow to copy and to scan. A chunk is merged only into one of its own size or less, so a row moves a few times.
@@ -149,7 +148,7 @@ func (e *tableEdit) clear() (rows int64) {
 func (t *memTable) replace(chunks []arrow.RecordBatch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.chunks, t.stats = chunks, nil
+	t.now = &ArrowTable{fields: t.fields, chunks: chunks, rowIDs: true}
 }
 
 // rowIDs of a batch of a table's fields.
@@ -158,12 +157,8 @@ func rowIDs(b arrow.RecordBatch) []int64 {
 }
 
 // Scan implements flow.Relation.
-func (t *memTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
-	s := newChunkScan(t.snapshot(), t.fields, req)
-	if req.Places {
-		s.places = func(chunk int) *flow.Places { return rowPlaces(rowIDs(s.chunks[chunk])) }
-	}
-	return s, nil
+func (t *memTable) Scan(ctx context.Context, req flow.ScanRequest) (flow.Scan, error) {
+	return t.present().Scan(ctx, req)
 }
 
 // rowPlaces are places by the rows' own numbers.

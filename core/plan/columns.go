@@ -161,28 +161,20 @@ func Map(n Node, to func(expr.ColID) expr.ColID) Node {
 }
 
 func mapNode(n Node, to func(expr.ColID) expr.ColID) Node {
-	mapExpr := func(e expr.Expr) expr.Expr {
-		return expr.Transform(e, func(x expr.Expr) expr.Expr {
-			switch x := x.(type) {
-			case *expr.Col:
-				if id := to(x.ID); id != x.ID {
-					return &expr.Col{ID: id, Name: x.Name, T: x.T}
-				}
-			case *expr.Subquery:
-				s := *x
-				s.Plan = Map(x.Plan.(Node), to)
-				s.Outer = mapIDs(x.Outer, to)
-				return &s
+	n = mapExprs(n, func(x expr.Expr) expr.Expr {
+		switch x := x.(type) {
+		case *expr.Col:
+			if id := to(x.ID); id != x.ID {
+				return &expr.Col{ID: id, Name: x.Name, T: x.T}
 			}
-			return x
-		})
-	}
-	es := n.Exprs()
-	changed := make([]expr.Expr, len(es))
-	for i, e := range es {
-		changed[i] = mapExpr(e)
-	}
-	n = n.WithExprs(changed)
+		case *expr.Subquery:
+			s := *x
+			s.Plan = Map(x.Plan.(Node), to)
+			s.Outer = mapIDs(x.Outer, to)
+			return &s
+		}
+		return x
+	})
 	col := func(c Column) Column { c.ID = to(c.ID); return c }
 	cols := func(cs []Column) []Column {
 		out := make([]Column, len(cs))

@@ -331,6 +331,38 @@ func Sources(n Node) []*Source {
 	return out
 }
 
+// MapSources gives every scan of a query, those of its subqueries included, the source that to returns for its own.
+func MapSources(n Node, to func(*Source) *Source) Node {
+	return Transform(n, func(m Node) Node {
+		if s, ok := m.(*Scan); ok {
+			if src := to(s.Source); src != s.Source {
+				c := *s
+				c.Source = src
+				return &c
+			}
+			return m
+		}
+		return mapExprs(m, func(x expr.Expr) expr.Expr {
+			if q, ok := x.(*expr.Subquery); ok {
+				c := *q
+				c.Plan = MapSources(q.Plan.(Node), to)
+				return &c
+			}
+			return x
+		})
+	})
+}
+
+// mapExprs rewrites the expressions of a node.
+func mapExprs(n Node, f func(expr.Expr) expr.Expr) Node {
+	es := n.Exprs()
+	changed := make([]expr.Expr, len(es))
+	for i, e := range es {
+		changed[i] = expr.Transform(e, f)
+	}
+	return n.WithExprs(changed)
+}
+
 // Transform rebuilds a plan bottom-up; f returns its argument to keep a node.
 func Transform(n Node, f func(Node) Node) Node {
 	children := n.Children()
