@@ -84,7 +84,7 @@ func exprTypes(es []expr.Expr) []types.Type {
 }
 
 func (g *groupTopN) run(ctx context.Context) (err error) {
-	rows, spilled, err := collect(ctx, newGroupBest(g), g.env, g.acct, g.overflow())
+	rows, spilled, err := collect(ctx, newGroupBest(g), g.env, g.acct, nil, g.overflow())
 	if err != nil {
 		return err
 	}

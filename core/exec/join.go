@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"maps"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -34,6 +35,7 @@ type join struct {
 	on          *pairFilter // nil: always true
 
 	acct    *account
+	texts   []int // columns of the build side whose bytes the table copies
 	built   once
 	table   *hashtable.Join
 	build   collected
@@ -78,11 +80,27 @@ func newJoinOver(n *plan.Join, env *Env, workers int, left, right Operator, leve
 		return nil, err
 	}
 	j := &join{node: n, env: env, workers: workers, left: left, right: right, sch: schemaOf(n.Columns()),
-		leftKeys: c.left, rightKeys: c.right, on: c.on, table: c.table, acct: env.Memory.account("join", level)}
+		leftKeys: c.left, rightKeys: c.right, on: c.on, table: c.table, acct: env.Memory.account("join", level),
+		texts: keyTexts(n.Right.Columns(), n.Keys, func(k plan.EquiKey) expr.Expr { return k.Right })}
 	j.probers = make([]*prober, workers)
 	j.tailing = make([]bool, workers)
 	j.running.Store(int64(workers))
 	return j, nil
+}
+
+// keyTexts are the columns without a fixed width that the keys of a side read.
+func keyTexts(cols []plan.Column, keys []plan.EquiKey, side func(plan.EquiKey) expr.Expr) []int {
+	read := plan.ColSet{}
+	for _, k := range keys {
+		maps.Copy(read, plan.ExprColumns(side(k)))
+	}
+	var out []int
+	for i, c := range cols {
+		if _, fixed := c.Type.Arrow().(arrow.FixedWidthDataType); read[c.ID] && !fixed {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 func (j *join) Schema() *arrow.Schema { return j.sch }
@@ -109,7 +127,7 @@ func (j *join) keepsBuildRows() bool { return j.node.Kind == plan.Right || j.nod
 
 func (j *join) run(ctx context.Context) (err error) {
 	grace := j.grace()
-	g, spilled, err := collect(ctx, j.right, j.env, j.acct, grace.overflow())
+	g, spilled, err := collect(ctx, j.right, j.env, j.acct, j.texts, grace.overflow())
 	if spilled {
 		j.spilled = grace
 		if err != nil {
@@ -125,7 +143,7 @@ func (j *join) run(ctx context.Context) (err error) {
 		return err
 	}
 	j.table.Build(j.keys, j.build.rows)
-	j.acct.force(max(g.size, j.table.Bytes()+g.size-rowOverhead*g.rows))
+	j.acct.force(max(g.size, j.table.Bytes()+g.size-g.twice-rowOverhead*g.rows))
 	if j.keepsBuildRows() {
 		j.table.TrackMatches()
 	}

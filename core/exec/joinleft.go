@@ -27,6 +27,7 @@ type leftBuilt struct {
 	acct    *account
 	ran     once
 	table   *hashtable.Join
+	texts   []int // columns of the left side whose bytes the table copies
 	build   collected
 	spilled *graceJoin // nil: the left side fits
 	rows    []int32    // of the result
@@ -48,7 +49,8 @@ func newLeftBuilt(n *plan.Join, env *Env) (Operator, error) {
 func newLeftBuiltOver(n *plan.Join, env *Env, left, right Operator, level int) (*leftBuilt, error) {
 	c, err := compileJoin(n)
 	return &leftBuilt{node: n, env: env, left: left, right: right, leftKeys: c.left, rightKeys: c.right, on: c.on, table: c.table,
-		acct: env.Memory.account("join", level)}, err
+		acct:  env.Memory.account("join", level),
+		texts: keyTexts(n.Left.Columns(), n.Keys, func(k plan.EquiKey) expr.Expr { return k.Left })}, err
 }
 
 func (j *leftBuilt) Schema() *arrow.Schema { return j.left.Schema() }
@@ -68,7 +70,7 @@ func (j *leftBuilt) narrow(m *membership) { narrowInput(j.left, j.node, m) }
 
 func (j *leftBuilt) run(ctx context.Context) (err error) {
 	grace := j.grace()
-	g, spilled, err := collect(ctx, j.left, j.env, j.acct, grace.overflow())
+	g, spilled, err := collect(ctx, j.left, j.env, j.acct, j.texts, grace.overflow())
 	if spilled {
 		j.spilled = grace
 		if err != nil {
@@ -84,7 +86,7 @@ func (j *leftBuilt) run(ctx context.Context) (err error) {
 		return err
 	}
 	j.table.Build(keys, j.build.rows)
-	j.acct.force(max(g.size, j.table.Bytes()+g.size-rowOverhead*g.rows))
+	j.acct.force(max(g.size, j.table.Bytes()+g.size-g.twice-rowOverhead*g.rows))
 	j.table.TrackMatches()
 	if j.on == nil {
 		j.table.TrackKeys()

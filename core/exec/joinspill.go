@@ -177,7 +177,7 @@ func (b *blockJoin) block() (Operator, error) {
 		if c == nil {
 			break
 		}
-		size += batchBytes(c) + rowOverhead*c.NumRows()
+		size += batchBytes(c) + columnBytes(c, b.of.texts) + rowOverhead*c.NumRows()
 		if !b.acct.set(size) && len(out.list) > 0 {
 			break
 		}

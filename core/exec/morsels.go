@@ -46,6 +46,14 @@ func batchBytes(b arrow.RecordBatch) int64 {
 	return n
 }
 
+func columnBytes(b arrow.RecordBatch, cols []int) int64 {
+	var n int64
+	for _, c := range cols {
+		n += arrayBytes(b.Column(c).Data())
+	}
+	return n
+}
+
 func arrayBytes(d arrow.ArrayData) int64 {
 	var n int64
 	if f, ok := d.DataType().(arrow.FixedWidthDataType); ok {

@@ -53,7 +53,7 @@ func (o *normalize) Close() error {
 }
 
 func (o *normalize) run(ctx context.Context) error {
-	all, _, err := collect(ctx, o.input, o.env, o.acct, nil) // it follows the scan's order, so there are no parts to spill
+	all, _, err := collect(ctx, o.input, o.env, o.acct, nil, nil) // it follows the scan's order, so there are no parts to spill
 	if err != nil {
 		return err
 	}

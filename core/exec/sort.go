@@ -30,27 +30,30 @@ type gathered struct {
 	all   []*flow.Morsel
 	rows  int64
 	size  int64
+	twice int64   // of size: texts that the caller copies
 	texts []int64 // bytes by column: what is one batch in the end must keep to 32-bit offsets
 }
 
 // collect reads an input to its end. Without room for it, it gives what it has and what is left to overflow, which takes
-// every morsel from then on; overflow is nil where there is nothing but to fail.
-func collect(ctx context.Context, op Operator, env *Env, acct *account, overflow func(worker int, m *flow.Morsel) error) (*gathered, bool, error) {
+// every morsel from then on; overflow is nil where there is nothing but to fail. copied are columns that the caller needs room
+// for twice.
+func collect(ctx context.Context, op Operator, env *Env, acct *account, copied []int, overflow func(worker int, m *flow.Morsel) error) (*gathered, bool, error) {
 	g := &gathered{}
 	over := false
 	err := drain(ctx, op, env.Workers, func(w int, m *flow.Morsel) error {
 		g.mu.Lock()
 		var before []*flow.Morsel
 		if !over {
-			size := g.size + batchBytes(m.Batch) + rowOverhead*m.Batch.NumRows()
+			twice := columnBytes(m.Batch, copied)
+			size := g.size + batchBytes(m.Batch) + twice + rowOverhead*m.Batch.NumRows()
 			switch {
 			case (env.Spill == nil || overflow == nil || g.fits(m.Batch)) && acct.set(size):
-				g.add(m, size)
+				g.add(m, size, twice)
 				g.mu.Unlock()
 				return nil
 			case overflow == nil || env.Spill == nil:
 				err := acct.must(size)
-				g.add(m, size)
+				g.add(m, size, twice)
 				g.mu.Unlock()
 				return err
 			}
@@ -69,10 +72,11 @@ func collect(ctx context.Context, op Operator, env *Env, acct *account, overflow
 	return g, over, err
 }
 
-func (g *gathered) add(m *flow.Morsel, size int64) {
+func (g *gathered) add(m *flow.Morsel, size, twice int64) {
 	g.all = append(g.all, m)
 	g.rows += m.Batch.NumRows()
 	g.size = size
+	g.twice += twice
 }
 
 // fits counts a batch and reports whether one batch can hold it with the others.
@@ -193,7 +197,7 @@ func (s *sorted) run(ctx context.Context) (err error) {
 // all holds the whole input, or sorts it in runs.
 func (s *sorted) all(ctx context.Context) error {
 	r := newRuns(s.env, s.acct, s.order, s.Schema())
-	g, spilled, err := collect(ctx, s.input, s.env, s.acct, r.add)
+	g, spilled, err := collect(ctx, s.input, s.env, s.acct, nil, r.add)
 	if !spilled {
 		s.data = g.joined(s.Schema())
 		return err

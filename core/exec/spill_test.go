@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -208,6 +209,41 @@ func TestTablesMayOutgrowTheEstimate(t *testing.T) {
 		e.Memory, e.Spill = exec.NewBudget(limit), spill.NewDir(t.TempDir())
 		if rows, err := run(t.Context(), q.Root, e); err != nil || len(rows) != 12000 {
 			t.Errorf("within %d bytes a join gives %d rows, %v", limit, len(rows), err)
+		}
+	}
+}
+
+// Keys that are long texts stand in the batches and in the table.
+func TestJoinsOfLongTextsKeepToTheLimit(t *testing.T) {
+	const limit = 4 << 20
+	for _, text := range []string{
+		"SELECT a.n FROM a JOIN b ON a.t = b.t", "SELECT n FROM a WHERE t NOT IN (SELECT t FROM b)", "SELECT n FROM b WHERE EXISTS (SELECT 1 FROM a WHERE a.t = b.t)",
+	} {
+		for rows := 500; rows <= 4000; rows += 500 {
+			c := catalog{"a": define(t, "t VARCHAR, n BIGINT"), "b": define(t, "t VARCHAR, n BIGINT")}
+			for i := range 4000 {
+				row := []types.Value{fmt.Sprint(strings.Repeat("x", 1000), i), int64(i)}
+				if c["a"].rows = append(c["a"].rows, row); i < rows {
+					c["b"].rows = append(c["b"].rows, row)
+				}
+			}
+			c["a"].size, c["b"].size = 250, 250
+			e := env(2)
+			e.Memory, e.Spill = exec.NewBudget(limit), spill.NewDir(t.TempDir())
+			most := atomic.Int64{}
+			for _, r := range c {
+				r.onMorsel = func(context.Context, int) error {
+					for now, was := e.Memory.Used(), most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {
+					}
+					return nil
+				}
+			}
+			if _, err := run(t.Context(), planned(t, c, text).Root, e); err != nil {
+				t.Errorf("%s of %d rows: %v", text, rows, err)
+			}
+			if most.Load() > limit {
+				t.Errorf("%s of %d rows holds %d bytes of %d", text, rows, most.Load(), limit)
+			}
 		}
 	}
 }
