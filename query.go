@@ -42,7 +42,7 @@ func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Quer
 	if err != nil {
 		return nil, err
 	}
-	q := &Query{s: s, txn: s.transaction(), text: text, bound: bound, live: bound, divert: s.cfg.Load().onError == onErrorBad}
+	q := &Query{s: s, txn: s.transactionOf(ctx), text: text, bound: bound, live: bound, divert: s.cfg.Load().onError == onErrorBad}
 	if slices.ContainsFunc(cat.used, func(e *entry) bool { return e.mat != nil }) {
 		following := &scopeCatalog{s: s, cat: cat.cat, ctx: ctx, locals: cat.locals}
 		if q.live, err = bind.New(following, bind.Options{SQL: text}).Query(st); err != nil {

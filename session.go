@@ -111,7 +111,7 @@ func (s *Session) Query(ctx context.Context, text string, locals map[string]flow
 	}
 	q, err := s.statements(ctx, text, locals)
 	if err != nil {
-		s.abort(s.transaction())
+		s.abort(s.transactionOf(ctx))
 		return nil, errs.As(err).WithSQL(text)
 	}
 	return q, nil

@@ -1,6 +1,7 @@
 package riverbed
 
 import (
+	"context"
 	"testing"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -144,6 +145,15 @@ func TestAnErrorAbortsTheTransaction(t *testing.T) {
 	}
 	d.run("BEGIN; INSERT INTO t VALUES (1); COMMIT")
 	d.is("SELECT n FROM v", "1")
+	d.function("f", func(ctx context.Context) { // catches what its own statements fail with
+		for _, text := range []string{"INSERT INTO t VALUES (5)", "SELECT nope"} {
+			if _, err := d.Query(ctx, text, nil); err == nil {
+				t.Errorf("%s does not fail within a function", text)
+			}
+		}
+	})
+	d.run("BEGIN; UPDATE t SET k = f(k) + 1; COMMIT")
+	d.is("SELECT k FROM t", "2")
 	d.fails("SELECT nope", errs.Schema) // outside of one, an error aborts nothing
 	d.is("SELECT n FROM v", "1")
 }

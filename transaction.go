@@ -75,6 +75,15 @@ func (s *Session) transaction() *transaction {
 	return s.txn
 }
 
+// transactionOf is the open transaction that a statement belongs to. What a function runs within a statement is no statement
+// of its transaction: it fails for the function alone.
+func (s *Session) transactionOf(ctx context.Context) *transaction {
+	if ctx.Value(within{s}) != nil {
+		return nil
+	}
+	return s.transaction()
+}
+
 // abort lets a transaction do nothing but end.
 func (s *Session) abort(txn *transaction) {
 	if txn != nil {

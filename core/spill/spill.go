@@ -21,7 +21,7 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 )
 
-const pattern = "spill-*.arrow"
+const pattern = "riverbed-spill-*.arrow"
 
 // Dir is where the files of one session go. It is made at the first need.
 type Dir struct {

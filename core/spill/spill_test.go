@@ -79,7 +79,7 @@ func TestWriteRead(t *testing.T) {
 
 func TestLeftoversGo(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"spill-17.arrow", "kept.arrow"} {
+	for _, name := range []string{"riverbed-spill-17.arrow", "spill-18.arrow", "kept.arrow"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestLeftoversGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if left, _ := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "kept.arrow" {
+	if left, _ := os.ReadDir(dir); len(left) != 2 || left[0].Name() != "kept.arrow" || left[1].Name() != "spill-18.arrow" {
 		t.Errorf("left are %v", left)
 	}
 }
