@@ -63,7 +63,8 @@ func (r *runner) gather() (*cut, error) {
 	var err error
 	if changes, c.done, err = r.tables.take(budget); err != nil {
 		c.failed = err
-		return c, nil //nolint:nilerr // the cut carries it: the run ends behind the step
+		c.in.Pushes, c.in.Ticks = nil, nil // a step without the tables' part of it would show what never was
+		return c, nil                      //nolint:nilerr // the cut carries it, and ends what waits for it
 	}
 	for _, d := range changes {
 		i := r.tables.tables[d.table]

@@ -107,12 +107,13 @@ func (s *Session) installView(ctx context.Context, c claim, e *entry) error {
 		}
 	}()
 	if v.run == nil {
-		defer s.loaded(v)
 		inside, release, err := s.takeTurn(ctx)
 		if err != nil {
+			s.loaded(v)
 			return err
 		}
 		defer release()
+		defer s.loaded(v) // before the turn ends: a later change is stepped, and no longer left with the view
 		if err := v.catchUp(inside); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func TestCollectorFollowsMemoryLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		limits.follow(s, true)
+		limits.add(s)
 		return s
 	}
 	want := func(n int64) {
@@ -33,7 +33,7 @@ func TestCollectorFollowsMemoryLimit(t *testing.T) {
 	if _, err := a.Query(t.Context(), "SET memory_limit = '80MB'", nil); err != nil {
 		t.Fatal(err)
 	}
-	limits.follow(a, true)
+	limits.refresh(a)
 	want(540e6 + 32<<20)
 	c := open("0")
 	want(math.MaxInt64)
@@ -41,7 +41,8 @@ func TestCollectorFollowsMemoryLimit(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		limits.follow(s, false)
+		limits.drop(s)
+		limits.refresh(s) // of a statement that ends behind the session
 	}
 	want(math.MaxInt64)
 }

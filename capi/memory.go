@@ -22,13 +22,33 @@ type memoryLimits struct {
 // their way, and a heap without slack would be collected all the time.
 func slack(limit int64) int64 { return limit/8 + 16<<20 }
 
-// follow takes a session's limit, which statements may change; a closed session counts no more.
-func (l *memoryLimits) follow(s *riverbed.Session, open bool) {
+// add takes the limit of a session that opens.
+func (l *memoryLimits) add(s *riverbed.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if delete(l.of, s); open {
+	l.of[s] = s.MemoryLimit()
+	l.apply()
+}
+
+// refresh takes a session's limit anew, which a statement may have changed; a session that was closed meanwhile stays out.
+func (l *memoryLimits) refresh(s *riverbed.Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, open := l.of[s]; open {
 		l.of[s] = s.MemoryLimit()
+		l.apply()
 	}
+}
+
+// drop forgets a session that closes.
+func (l *memoryLimits) drop(s *riverbed.Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.of, s)
+	l.apply()
+}
+
+func (l *memoryLimits) apply() {
 	sum := int64(0)
 	for _, n := range l.of {
 		if n == 0 { // none

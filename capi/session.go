@@ -25,7 +25,7 @@ func (*session) closeWaits() {}
 
 func (s *session) close() error {
 	s.runs.cancel()
-	defer limits.follow(s.engine, false)
+	defer limits.drop(s.engine)
 	return s.engine.Close()
 }
 
@@ -76,7 +76,7 @@ func rb_session_open(config C.rb_chars, n C.int64_t, out *C.rb_handle, err *C.rb
 		if e != nil {
 			return e
 		}
-		limits.follow(s, true)
+		limits.add(s)
 		*out = handles.open(&session{engine: s})
 		return nil
 	})
@@ -121,7 +121,7 @@ func rb_session_sql(h C.rb_handle, sql C.rb_chars, n C.int64_t, names C.rb_chars
 		ctx, end := s.runs.begin(caller())
 		defer end()
 		q, e := s.engine.Query(ctx, text(sql, n), locals.relations())
-		limits.follow(s.engine, true) // SET memory_limit
+		limits.refresh(s.engine) // SET memory_limit
 		if e != nil || q == nil {
 			locals.settle(e == nil)
 			return e
