@@ -26,7 +26,9 @@ type Groups struct {
 	nullID uint32 // number + 1 of the group of NULL, in the layouts of one column
 	next   uint32
 	free   []uint32
+	freed  bool // some key was taken out once
 	load   loader
+	short  *shortTexts // of layText
 }
 
 // table maps packed keys to numbers.
@@ -63,6 +65,9 @@ func (g *Groups) Bytes() int64 {
 	if g.index != nil {
 		n += g.index.bytes()
 	}
+	if s := g.short; s != nil {
+		n += int64(16*len(s.slots) + 4*cap(s.missed) + 4*cap(s.ids))
+	}
 	return n
 }
 
@@ -91,6 +96,9 @@ func (g *Groups) findOrAdd(cols []arrow.Array, n int, mask []byte, ids []uint32)
 		}
 		clear(ids)
 		dropMasked(ids, mask)
+		return
+	}
+	if g.lay == layText && mask == nil && g.addShort(cols[0], ids) {
 		return
 	}
 	k := g.load.load(cols, n)
@@ -164,6 +172,7 @@ func (f *Finder) Find(cols []arrow.Array, n int, ids []uint32) { f.g.find(&f.loa
 
 // Free takes keys out; their numbers are given to new keys. Each id must be in the table and stand once in ids.
 func (g *Groups) Free(ids []uint32) {
+	g.freed, g.short = true, nil // which would know keys that are gone
 	for _, id := range ids {
 		if g.nullID == id+1 {
 			g.nullID = 0
