@@ -171,6 +171,7 @@ func (s *Session) tableAs(ctx context.Context, cat *scopeCatalog, st *sql.Create
 	for i, c := range st.Columns {
 		fields[i].Name = c.Name.Name
 	}
+	fields = types.DistinctNames(fields)
 	if err := distinctNames(fields); err != nil {
 		return nil, err
 	}

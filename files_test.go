@@ -1,7 +1,9 @@
 package riverbed
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
@@ -38,6 +42,46 @@ func TestCopy(t *testing.T) {
 	d.fails(fmt.Sprintf("COPY t TO '%s/t.csv' (DELIMTER ';')", dir), errs.Usage, "delimter", "did you mean")
 	d.fails(fmt.Sprintf("COPY nowhere FROM '%s/t.csv'", dir), errs.Schema, "nowhere")
 	d.fails(fmt.Sprintf("COPY t TO '%s/t.csv/t.csv'", dir), errs.Source, "t.csv")
+}
+
+// Columns of one name get different names where they are written and where they are read, as in DuckDB.
+func TestColumnsOfOneName(t *testing.T) {
+	d := openDB(t)
+	dir := t.TempDir()
+	const two = "SELECT a.x, b.x FROM (VALUES (1)) a(x), (VALUES ('b')) b(x)"
+	for _, ext := range []string{"csv", "json"} {
+		d.run(fmt.Sprintf("COPY (%s) TO '%s/t.%s'", two, dir, ext))
+	}
+	for name, want := range map[string]string{"t.csv": "x,x_1\n1,b\n", "t.json": `{"x":1,"x_1":"b"}` + "\n"} {
+		if got, _ := os.ReadFile(filepath.Join(dir, name)); string(got) != want {
+			t.Errorf("%s holds %q, not %q", name, got, want)
+		}
+	}
+	d.run(fmt.Sprintf("CREATE TABLE t AS %s, (VALUES (3)) c(X)", strings.Replace(two, "b.x", "b.x, c.X", 1)))
+	d.is("SELECT x, x_1, X_2 FROM t", "1|b|3")
+
+	// Files of others hold two columns of one name.
+	fields := []types.Field{{Name: "x", Type: types.Int64}, {Name: "x", Type: types.String}, {Name: "X", Type: types.Int64}}
+	rec := batchOf(fields, row{1, "b", 3})
+	var buf bytes.Buffer
+	w := ipc.NewWriter(&buf, ipc.WithSchema(rec.Schema()))
+	if err := errors.Join(w.Write(rec), w.Close(), os.WriteFile(filepath.Join(dir, "t.arrow"), buf.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	buf.Reset()
+	pw, err := pqarrow.NewFileWriter(rec.Schema(), &buf, nil, pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(pw.Write(rec), pw.Close(), os.WriteFile(filepath.Join(dir, "t.parquet"), buf.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, ext := range []string{"arrow", "parquet"} {
+		path := filepath.Join(dir, "t."+ext)
+		d.is(fmt.Sprintf("FROM '%s'", path), "1|b|3")
+		d.is(fmt.Sprintf("SELECT x_1, X_2 FROM '%s' WHERE X_2 = 3 AND x_1 = 'b'", path), "b|3")
+		d.is(fmt.Sprintf("SELECT X_2, x FROM read_%s('%s', union_by_name = true)", ext, path), "3|1")
+	}
 }
 
 func TestSinks(t *testing.T) {

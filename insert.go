@@ -171,7 +171,7 @@ func (s *Session) insertIntoTable(ctx context.Context, cat *scopeCatalog, t *mem
 		if err != nil {
 			return nil, err
 		}
-		given = q.columns
+		given = q.assigned()
 		if st.ByName {
 			names := make([]string, len(given))
 			for i, f := range given {
@@ -279,7 +279,7 @@ func castColumn(env *fn.Env, a arrow.Array, from types.Type, to types.Field) (ar
 	if from.Equal(to.Type) {
 		return a, nil
 	}
-	if a.DataType().ID() == arrow.NULL {
+	if from.Kind == types.Null || a.DataType().ID() == arrow.NULL {
 		return kernels.Nulls(to.Type.Arrow(), a.Len()), nil
 	}
 	p, err := expr.Compile(expr.CastTo(&expr.Col{ID: 0, Name: to.Name, T: from}, to.Type, errs.Pos{}), map[expr.ColID]int{0: 0})

@@ -59,6 +59,16 @@ func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Quer
 	return q, nil
 }
 
+// assigned are the columns with the types that an assignment starts from: a bare NULL, which shows as INTEGER, goes into any
+// column.
+func (q *Query) assigned() []types.Field {
+	out := slices.Clone(q.columns)
+	for i, c := range q.bound.Root.Columns() {
+		out[i].Type = c.Type
+	}
+	return out
+}
+
 func fixedQuery(fields []types.Field, cols []arrow.Array, n int) *Query {
 	return &Query{columns: fields, fixed: []arrow.RecordBatch{array.NewRecordBatch(types.ArrowSchema(fields), cols, int64(n))}}
 }

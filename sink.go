@@ -8,6 +8,7 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/sql"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 func parseSink(spec ConnectorSpec) (*connectors.Sink, connectors.Settings, error) {
@@ -32,7 +33,7 @@ func openSink(ctx context.Context, spec ConnectorSpec, req connectors.SinkReques
 	if err != nil {
 		return nil, err
 	}
-	req.Name, req.Settings = k.Name, set
+	req.Name, req.Settings, req.Fields = k.Name, set, types.DistinctNames(req.Fields)
 	w, err := k.Open(ctx, req)
 	if err != nil {
 		return nil, err
@@ -53,9 +54,9 @@ func (s *Session) insertIntoSink(ctx context.Context, cat *scopeCatalog, e *entr
 		if len(want) != len(q.columns) {
 			return nil, errs.E(errs.Schema, "bind", st.Position(), "sink %q has %d columns, but the query has %d", e.name, len(want), len(q.columns))
 		}
-		for i := range want {
-			if !want[i].Type.Equal(q.columns[i].Type) {
-				return nil, errs.E(errs.Schema, "bind", st.Position(), "column %q of sink %q is %s, but the query gives %s", want[i].Name, e.name, want[i].Type, q.columns[i].Type).
+		for i, from := range q.assigned() {
+			if from.Type.Kind != types.Null && !want[i].Type.Equal(from.Type) {
+				return nil, errs.E(errs.Schema, "bind", st.Position(), "column %q of sink %q is %s, but the query gives %s", want[i].Name, e.name, want[i].Type, from.Type).
 					WithHint("cast it in the query")
 			}
 		}

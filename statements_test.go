@@ -43,6 +43,28 @@ func TestInsert(t *testing.T) {
 	d.is("SELECT count(DISTINCT x) FROM r", "2") // each row has a default of its own
 }
 
+// A bare NULL, which shows as INTEGER, goes into a column of any type, wherever it comes from.
+func TestNullGoesIntoAnyColumn(t *testing.T) {
+	d := openDB(t)
+	for _, typ := range []string{"DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIME", "INTERVAL", "BLOB", "UUID", "BOOLEAN", "JSON", "INTEGER[]", "STRUCT(a INTEGER)", "MAP(VARCHAR, INTEGER)"} {
+		d.run("CREATE OR REPLACE TABLE t (i INTEGER, d " + typ + ")")
+		for _, nulls := range []string{"VALUES (1, NULL)", "SELECT 1, NULL", "SELECT 1, n FROM (SELECT NULL AS n)", "SELECT 1, n FROM (VALUES (NULL)) v(n)",
+			"SELECT 1, CASE WHEN true THEN NULL END", "SELECT 1, coalesce(NULL, NULL)", "SELECT 1, NULL UNION ALL SELECT 1, NULL LIMIT 1",
+			"SELECT 1, (SELECT NULL)", "SELECT 1, max(n) FROM (SELECT NULL AS n)", "SELECT DISTINCT 1, n FROM (SELECT NULL AS n)"} {
+			d.is("INSERT INTO t "+nulls, "1")
+		}
+		d.is("INSERT INTO t BY NAME SELECT NULL AS d, 1 AS i", "1")
+		d.is("UPDATE t SET d = NULL", "11")
+		d.is("UPDATE t SET d = CASE WHEN i = 1 THEN NULL END", "11")
+		d.is("SELECT count(*), count(d) FROM t", "11|0")
+		d.is("SELECT CAST(n AS "+typ+") FROM (SELECT NULL AS n UNION ALL SELECT NULL)", "NULL", "NULL")
+	}
+	d.run("CREATE SINK out (d DATE) WITH (connector = 'json', path = '" + t.TempDir() + "')")
+	d.is("INSERT INTO out SELECT NULL", "1")
+	d.run("CREATE VIEW v AS SELECT NULL AS n; CREATE MATERIALIZED VIEW m AS SELECT NULL AS n; CREATE OR REPLACE TABLE t (d DATE)")
+	d.is("INSERT INTO t SELECT n FROM v UNION ALL SELECT n FROM m", "2")
+}
+
 func TestUpdateAndDelete(t *testing.T) {
 	d := openDB(t)
 	d.run("CREATE TABLE t (k INTEGER, v INTEGER DEFAULT 7); INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)")

@@ -129,7 +129,7 @@ func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update,
 		if len(sel) == 0 {
 			continue
 		}
-		cols, err := s.tableColumns(ctx, t, takeBatch(b, sel), q.columns, at)
+		cols, err := s.tableColumns(ctx, t, takeBatch(b, sel), q.assigned(), at)
 		if err != nil {
 			return nil, placed(err, st.Position())
 		}

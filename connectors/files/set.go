@@ -83,7 +83,8 @@ func names(refs []Ref) []string {
 // infer finds the columns; under union_by_name those of all files, each in the widest of its types.
 func (s *set) infer(ctx context.Context, sample []Ref) ([]types.Field, error) {
 	if !s.union {
-		return s.format.Infer(ctx, sample)
+		fields, err := s.format.Infer(ctx, sample)
+		return types.DistinctNames(fields), err
 	}
 	var out []types.Field
 	first := map[string]string{}
@@ -92,7 +93,7 @@ func (s *set) infer(ctx context.Context, sample []Ref) ([]types.Field, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range fields {
+		for _, f := range types.DistinctNames(fields) {
 			at := find(out, f.Name)
 			if at < 0 {
 				out, first[f.Name] = append(out, f), ref.Name()
@@ -136,7 +137,7 @@ func (s *set) open(ctx context.Context, ref Ref, parts []types.Value) (*member, 
 	if err != nil {
 		return nil, err
 	}
-	have := file.Fields()
+	have := types.DistinctNames(file.Fields())
 	m := &member{set: s, file: file, ref: ref, consts: parts, from: make([]int, s.data), types: make([]types.Type, s.data)}
 	for i, want := range s.fields[:s.data] {
 		at := find(have, want.Name)
@@ -211,7 +212,7 @@ func (p *projection) narrowing(n *flow.Narrowing) *flow.Narrowing {
 	if n == nil {
 		return nil
 	}
-	out := &flow.Narrowing{Take: n.Take, Stages: make([]flow.Stage, len(n.Stages))}
+	out := &flow.Narrowing{Take: n.Take, Room: n.Room, Stages: make([]flow.Stage, len(n.Stages))}
 	for i, st := range n.Stages {
 		cols := make([]int, len(st.Columns))
 		for k, c := range st.Columns {

@@ -226,20 +226,12 @@ func renamed(cols []plan.Column, names []sql.Ident, of string) []plan.Column {
 		fail(names[len(cols)].Pos, "%s has %d columns, and %d names are given", of, len(cols), len(names))
 	}
 	out := make([]plan.Column, len(cols))
-	seen := map[string]int{}
+	seen := types.Distinct{}
 	for i, c := range cols {
 		if i < len(names) {
 			c.Name = names[i].Name
 		}
-		base := c.Name
-		for n := seen[lower(base)]; n > 0; n++ {
-			c.Name = fmt.Sprintf("%s_%d", base, n)
-			if seen[lower(c.Name)] == 0 {
-				seen[lower(base)] = n
-				break
-			}
-		}
-		seen[lower(c.Name)]++
+		c.Name = seen.Name(c.Name)
 		out[i] = c
 	}
 	return out

@@ -122,8 +122,9 @@ func Sniff(sample []byte, d Dialect, opt Options, whole bool) (Sniffed, error) {
 		if !opt.AllVarchar {
 			f.Type = shapes[i].Type(notUUID)
 		}
-		s.Fields = append(s.Fields, unique(s.Fields, f))
+		s.Fields = append(s.Fields, f)
 	}
+	s.Fields = types.DistinctNames(s.Fields)
 	return s, nil
 }
 
@@ -156,21 +157,4 @@ func guessHeader(first [][]byte, all, rest []decode.Shapes) bool {
 		}
 	}
 	return len(first) > 0
-}
-
-// unique gives a column whose name is taken the next free one, as DuckDB does: a, a_1, a_2.
-func unique(have []types.Field, f types.Field) types.Field {
-	taken := func(name string) bool {
-		for _, h := range have {
-			if h.Name == name {
-				return true
-			}
-		}
-		return false
-	}
-	base := f.Name
-	for n := 1; taken(f.Name); n++ {
-		f.Name = fmt.Sprintf("%s_%d", base, n)
-	}
-	return f
 }
