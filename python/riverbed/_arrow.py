@@ -13,10 +13,10 @@ import importlib
 import itertools
 import struct
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from riverbed import _native
+from riverbed import _native, _values
 from riverbed.errors import RiverbedSchemaError, RiverbedUsageError
 
 
@@ -151,7 +151,6 @@ def is_tabular(value: object) -> bool:
 
 # --- reading --------------------------------------------------------------------------------------------------------
 
-_EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_DAY = dt.date(1970, 1, 1)
 _FIXED = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q", "f": "f", "g": "d"}
 _UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
@@ -183,7 +182,7 @@ def schema_names(schema: CSchema) -> list[str]:
 
 _SQL = {
     "c": "TINYINT", "s": "SMALLINT", "i": "INTEGER", "l": "BIGINT", "C": "UTINYINT", "S": "USMALLINT",
-    "I": "UINTEGER", "L": "UBIGINT", "f": "REAL", "g": "DOUBLE", "b": "BOOLEAN", "u": "VARCHAR", "U": "VARCHAR",
+    "I": "UINTEGER", "L": "UBIGINT", "f": "FLOAT", "g": "DOUBLE", "b": "BOOLEAN", "u": "VARCHAR", "U": "VARCHAR",
     "vu": "VARCHAR", "z": "BLOB", "Z": "BLOB", "vz": "BLOB", "tdD": "DATE", "ttu": "TIME", "tin": "INTERVAL",
 }  # fmt: skip
 _SQL_TIMES = {"s": "TIMESTAMP_S", "m": "TIMESTAMP_MS", "u": "TIMESTAMP", "n": "TIMESTAMP_NS"}
@@ -242,7 +241,7 @@ def _metadata(schema: CSchema) -> dict[str, str]:
 
 
 def _read(array: CArray, schema: CSchema) -> list[Any]:
-    values = _values(array, schema)
+    values = _decoded(array, schema)
     bitmap = array.buffers[0] if array.n_buffers and array.null_count != 0 else None
     if not bitmap:
         return values
@@ -261,7 +260,7 @@ def _numbers(array: CArray, code: str, buffer: int = 1, extra: int = 0) -> tuple
     return struct.unpack(f"={count}{code}", data)
 
 
-def _values(array: CArray, schema: CSchema) -> list[Any]:
+def _decoded(array: CArray, schema: CSchema) -> list[Any]:
     form = schema.format.decode()
     n = array.length
     if n == 0:
@@ -281,7 +280,7 @@ def _values(array: CArray, schema: CSchema) -> list[Any]:
     if form == "tdD":
         return [_day(v) for v in _numbers(array, "i")]
     if form == "ttu":
-        return [(_EPOCH + dt.timedelta(microseconds=v)).time() if 0 <= v < 86_400_000_000 else v
+        return [(_values.EPOCH + dt.timedelta(microseconds=v)).time() if 0 <= v < 86_400_000_000 else v
                 for v in _numbers(array, "q")]  # fmt: skip
     if form.startswith("ts"):
         zone = dt.UTC if form[4:] else None
@@ -292,8 +291,10 @@ def _values(array: CArray, schema: CSchema) -> list[Any]:
     if form.startswith("d:"):
         scale = int(form[2:].split(",")[1])
         data = ctypes.string_at(array.buffers[1] + array.offset * 16, n * 16)
-        numbers = [int.from_bytes(data[16 * i : 16 * i + 16], "little", signed=True) for i in range(n)]
-        if _metadata(schema).get("riverbed.type") in ("HUGEINT", "UHUGEINT"):
+        kind = _metadata(schema).get("riverbed.type")
+        signed = kind != "UHUGEINT"
+        numbers = [int.from_bytes(data[16 * i : 16 * i + 16], "little", signed=signed) for i in range(n)]
+        if kind in ("HUGEINT", "UHUGEINT"):
             return list(numbers)
         return [decimal.Decimal(v).scaleb(-scale, _EXACT) for v in numbers]
     if form.startswith("w:"):
@@ -332,7 +333,7 @@ def _day(days: int) -> Any:
 def _moment(value: int, unit: str, zone: dt.tzinfo | None) -> Any:
     try:
         micros = value // 1000 if unit == "n" else value * _UNIT[unit]
-        return (_EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=zone)
+        return (_values.EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=zone)
     except OverflowError:
         return value
 
@@ -371,8 +372,25 @@ class Rows:
         """The pair to hand over."""
         return ctypes.addressof(self.array), ctypes.addressof(self.schema)
 
-    def _column(self, name: str, kind: str, values: list[Any]) -> tuple[CArray, CSchema]:
-        form, encode = _encoder(kind)
+    def _column(self, name: str, sql: str, values: list[Any]) -> tuple[CArray, CSchema]:
+        kind, plain = _values.kind_of(sql), list(values)
+        at = 0
+        try:
+            for at, value in enumerate(values):
+                if value is not None and type(value) is not kind.own:
+                    plain[at] = kind.plain(value)
+            return self._plain(name, kind, plain)
+        except _UNFIT as cause:
+            # Where the whole column does not fit, one of its values does not.
+            if not isinstance(cause, _values.MisfitError):
+                at = next((i for i, value in enumerate(plain) if not _fits(kind, value)), at)
+            why = str(cause) if isinstance(cause, _values.MisfitError) else "it does not fit"
+            raise RiverbedSchemaError(
+                f"column {name!r} takes {sql}, and rows[{at}] has {values[at]!r:.80} ({type(values[at]).__name__})"
+                + (f": {why}" if why else "")
+            ) from cause
+
+    def _plain(self, name: str, kind: _values.Kind, values: list[Any]) -> tuple[CArray, CSchema]:
         array, schema = CArray(), CSchema()
         valid = bytearray((len(values) + 7) // 8)
         nulls = 0
@@ -381,12 +399,10 @@ class Rows:
                 nulls += 1
             else:
                 valid[i >> 3] |= 1 << (i & 7)
-        try:
-            buffers = encode(values)
-        except (struct.error, TypeError, ValueError, AttributeError, decimal.DecimalException, OverflowError) as cause:
-            raise RiverbedSchemaError(f"column {name!r} is {kind}, and a value is not: {cause}") from cause
-        self._fill(array, len(values), [bytes(valid) if nulls else None, *buffers], [], nulls)
-        self._describe(schema, form, name, [])
+        children = [self._plain(*child) for child in kind.children(values)]
+        buffers = [bytes(valid) if nulls else None, *kind.buffers(values)]
+        self._fill(array, len(values), buffers, [a for a, _ in children], nulls)
+        self._describe(schema, kind.format, name, [s for _, s in children], kind.meta)
         return array, schema
 
     def _fill(
@@ -405,8 +421,13 @@ class Rows:
         if children:
             array.n_children, array.children = len(children), self._pointers(CArray, children)
 
-    def _describe(self, schema: CSchema, form: str, name: str, children: list[CSchema]) -> None:
+    def _describe(self, schema: CSchema, form: str, name: str, children: list[CSchema], meta: str = "") -> None:
         schema.format, schema.name, schema.flags = form.encode(), name.encode(), 2
+        if meta:
+            texts = [struct.pack("=i", len(text)) + text for text in (b"riverbed.type", meta.encode())]
+            memory = ctypes.create_string_buffer(struct.pack("=i", 1) + b"".join(texts))
+            schema.metadata = ctypes.addressof(memory)
+            self._keep.append(memory)
         schema.release = ctypes.cast(_native.library().rb_release_borrowed_schema, ctypes.c_void_p).value
         self._keep += [schema.format, schema.name, children]
         if children:
@@ -429,100 +450,13 @@ def _in_order(names: list[str], row: Mapping[str, Any] | Sequence[Any]) -> Itera
     return row
 
 
-_CODES = {
-    "TINYINT": "c", "SMALLINT": "s", "INTEGER": "i", "BIGINT": "l", "UTINYINT": "C", "USMALLINT": "S",
-    "UINTEGER": "I", "UBIGINT": "L", "REAL": "f", "DOUBLE": "g",
-}  # fmt: skip
-
-Encoder = Callable[[list[Any]], list[bytes]]
+# What packing a value that does not fit raises.
+_UNFIT = (_values.MisfitError, struct.error, OverflowError, UnicodeError)
 
 
-def _encoder(kind: str) -> tuple[str, Encoder]:
-    """Return the Arrow format of a SQL type, and the function that makes the buffers after the validity bitmap."""
-    if kind in _CODES:
-        code = _FIXED[_CODES[kind]]
-        return _CODES[kind], lambda vs: [struct.pack(f"={len(vs)}{code}", *[0 if v is None else v for v in vs])]
-    if kind == "BOOLEAN":
-        return "b", _bits
-    if kind in ("VARCHAR", "JSON"):
-        return "u", lambda vs: _var([b"" if v is None else _str(v).encode() for v in vs])
-    if kind == "BLOB":
-        return "z", lambda vs: _var([b"" if v is None else bytes(v) for v in vs])
-    if kind == "DATE":
-        return "tdD", lambda vs: [struct.pack(f"={len(vs)}i", *[0 if v is None else _days(v) for v in vs])]
-    for name, unit, per in (("TIMESTAMP", "u", 1), ("TIMESTAMP_MS", "m", 1000), ("TIMESTAMP_S", "s", 1_000_000)):
-        if kind == name:
-            return f"ts{unit}:", _times(lambda v, per=per: _micros(v) // per)  # type: ignore[misc]
-    if kind == "TIMESTAMP_NS":
-        return "tsn:", _times(lambda v: _micros(v) * 1000)
-    if kind == "TIMESTAMP WITH TIME ZONE":
-        return "tsu:UTC", _times(_micros)
-    if kind.startswith("DECIMAL("):
-        width, scale = (int(p) for p in kind[8:-1].split(","))
-        return f"d:{width},{scale}", lambda vs: [b"".join(_decimal(v, scale) for v in vs)]
-    if kind == "HUGEINT":
-        return "d:38,0", lambda vs: [b"".join(_decimal(v, 0) for v in vs)]
-    raise RiverbedUsageError(
-        f"Python rows cannot be turned into {kind} without pyarrow\nHint: hand over an Arrow table instead"
-    )
-
-
-def _bits(values: list[Any]) -> list[bytes]:
-    out = bytearray((len(values) + 7) // 8)
-    for i, value in enumerate(values):
-        if value:
-            out[i >> 3] |= 1 << (i & 7)
-    return [bytes(out)]
-
-
-def _var(parts: list[bytes]) -> list[bytes]:
-    offsets, at = [0], 0
-    for part in parts:
-        at += len(part)
-        offsets.append(at)
-    return [struct.pack(f"={len(offsets)}i", *offsets), b"".join(parts)]
-
-
-def _str(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
-
-
-def _days(value: Any) -> int:
-    day = dt.date.fromisoformat(value) if isinstance(value, str) else value
-    return int((day - _EPOCH_DAY).days)
-
-
-def _times(convert: Callable[[Any], int]) -> Encoder:
-    return lambda vs: [struct.pack(f"={len(vs)}q", *[0 if v is None else convert(v) for v in vs])]
-
-
-def _micros(value: Any) -> int:
-    return to_micros(value)
-
-
-def to_micros(value: Any) -> int:
-    """Turn a moment (datetime, ISO 8601 text, or microseconds) into microseconds since 1970, UTC."""
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str):
-        value = dt.datetime.fromisoformat(value)
-    if not isinstance(value, dt.datetime):
-        raise TypeError(f"{value!r} is no moment in time")
-    if value.tzinfo is not None:
-        value = value.astimezone(dt.UTC).replace(tzinfo=None)
-    return int((value - _EPOCH) // dt.timedelta(microseconds=1))
-
-
-def from_micros(value: int) -> dt.datetime | None:
-    """Turn microseconds since 1970 into a moment in UTC; None for what lies outside Python's years."""
+def _fits(kind: _values.Kind, value: Any) -> bool:
     try:
-        return _EPOCH.replace(tzinfo=dt.UTC) + dt.timedelta(microseconds=value)
-    except OverflowError:
-        return None
-
-
-def _decimal(value: Any, scale: int) -> bytes:
-    number = 0 if value is None else int(decimal.Decimal(value).scaleb(scale, _EXACT))
-    return number.to_bytes(16, "little", signed=True)
+        kind.buffers([value])
+    except _UNFIT:
+        return False
+    return True

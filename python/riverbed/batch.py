@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from riverbed import _arrow, _native
+from riverbed import _arrow, _native, _values
 
 if TYPE_CHECKING:
     import datetime
@@ -55,7 +55,7 @@ class Batch:
     @property
     def watermark(self) -> datetime.datetime | None:
         """The watermark as a moment in UTC."""
-        return None if self.watermark_us is None else _arrow.from_micros(self.watermark_us)
+        return None if self.watermark_us is None else _values.from_micros(self.watermark_us)
 
     def __len__(self) -> int:
         return self.num_rows

@@ -41,7 +41,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from riverbed import _arrow, _native
+from riverbed import _native, _values
 from riverbed.batch import Batch
 from riverbed.connectors.memory import pairs
 from riverbed.query import Query
@@ -151,7 +151,7 @@ class Run:
         parallelism: int = 0,
         strict: bool = True,
     ) -> None:
-        options = {"now_us": 0 if now is None else _arrow.to_micros(now), "parallelism": parallelism, "strict": strict}
+        options = {"now_us": 0 if now is None else _values.to_micros(now), "parallelism": parallelism, "strict": strict}
         handle = _native.call_handle("rb_query_manual", query._number, *_native.as_json(options))
         assert handle is not None
         self._handle = handle
@@ -185,7 +185,7 @@ class Run:
 
     def watermark(self, stream: str, at: str | datetime.datetime | int) -> None:
         """Set a stream's watermark by hand."""
-        _native.call("rb_manual_watermark", *self._at(stream), _arrow.to_micros(at))
+        _native.call("rb_manual_watermark", *self._at(stream), _values.to_micros(at))
 
     def open(self, stream: str, *, split: str) -> None:
         """Announce a split: it holds the watermark back until its first row."""

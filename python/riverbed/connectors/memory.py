@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from riverbed import _arrow, _native
+from riverbed import _arrow, _native, _values
 from riverbed.connectors.base import Connector
 from riverbed.errors import RiverbedSchemaError, RiverbedUsageError
 
@@ -101,6 +101,11 @@ class MemoryStream(Connector):
     def push(self, rows: Any | Iterable[Row], *, split: str = "") -> None:
         """Append rows: an Arrow, pandas or Polars object, or dictionaries or tuples of Python values.
 
+        Python values become those of the columns' types where nothing is lost (2.0 as a BIGINT, a date as a TIMESTAMP,
+        scalars of NumPy); texts of dates, times, UUIDs and decimals are read, and decimals rounded, as CAST does. So a
+        text in a TIMESTAMP column keeps the time that it shows, whatever its offset; a datetime with a time zone is
+        a moment, and becomes that moment in UTC. In TIMESTAMP WITH TIME ZONE both are moments, without a zone in UTC.
+
         A column named `__weight` says how often each row is inserted (or, negative, retracted); the stream has to be
         declared as updating for that. Of an upsert stream -1 deletes the key.
         """
@@ -140,7 +145,7 @@ class MemoryStream(Connector):
 
     def advance(self, watermark: str | datetime.datetime | int, *, split: str = "") -> None:
         """Set the watermark: behind the rows pushed so far no earlier event time will come."""
-        _native.call("rb_stream_watermark", self._bound, *_native.chars(split), _arrow.to_micros(watermark))
+        _native.call("rb_stream_watermark", self._bound, *_native.chars(split), _values.to_micros(watermark))
 
     def idle(self, *, split: str = "") -> None:
         """Say that no rows come until the next push: others need not wait for this stream's watermark."""
