@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import pathlib
+import signal
+import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -81,3 +85,43 @@ def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert main([]) == 2
     assert "COMMAND" in capsys.readouterr().out
     assert main(["--version"]) == 0
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_run_and_its_files_are_finished(
+    tmp_path: pathlib.Path, sent: signal.Signals, code: int
+) -> None:
+    script = tmp_path / "p.sql"
+    script.write_text(
+        f"""
+        CREATE STREAM s WITH (connector = 'generator', kind = 'sky_alerts', rate = 1000);
+        CREATE SINK out WITH (connector = 'csv', path = '{tmp_path}/out.csv');
+        INSERT INTO out SELECT 1 AS one FROM s;
+        """
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "riverbed.cli",
+        "run",
+        "--json",
+        str(script),
+        "--set",
+        f"state_dir={tmp_path}/state",
+    ]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    guard = threading.Timer(300, child.kill)
+    guard.start()
+    try:
+        assert child.stdout is not None
+        while json.loads(child.stdout.readline())["rows_out"] == 0:
+            pass
+        child.send_signal(sent)
+        last = json.loads(child.stdout.read().splitlines()[-1])
+        assert child.wait() == code
+    finally:
+        guard.cancel()
+        child.kill()
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == last["rows_out"] + 1
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["out.csv", "p.sql"]
+    assert [path for path in tmp_path.glob("state/**/*") if path.is_file()] == []

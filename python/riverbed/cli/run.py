@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("file", help="a file of SQL statements, separated by semicolons; - for standard input")
     parser.add_argument("--until", choices=["latest"], help="end where the sources end now")
-    parser.add_argument("--drain", action="store_true", help="on Ctrl-C close all windows and write them")
+    parser.add_argument("--drain", action="store_true", help="on Ctrl-C or SIGTERM close all windows and write them")
     common.add_session(parser)
 
 
@@ -32,31 +32,31 @@ def run(arguments: argparse.Namespace) -> int:
     with common.session(arguments) as session:
         running: list[PipelineHandle] = []
         at = 0
-        for statement in session.statements(text):
-            at = text.index(statement, at)
-            # What stands before is blanked, so that an error names the line of the file.
-            query = session.sql(re.sub(r"[^\n]", " ", text[:at]) + statement)
-            at += len(statement)
-            if query.is_pipeline:
-                running.append(query.pipeline().run(blocking=False, until=arguments.until))
-            elif query.is_live:
-                with query.subscribe(until=arguments.until) as changes:
-                    for batch in changes:
-                        for row in batch:
-                            print(common.line(row), flush=True)
-            elif query.columns:
-                if arguments.json:
-                    for row in query.to_pylist():
-                        print(common.line(row))
-                else:
-                    query.show()
         try:
+            for statement in session.statements(text):
+                at = text.index(statement, at)
+                # What stands before is blanked, so that an error names the line of the file.
+                query = session.sql(re.sub(r"[^\n]", " ", text[:at]) + statement)
+                at += len(statement)
+                if query.is_pipeline:
+                    running.append(query.pipeline().run(blocking=False, until=arguments.until))
+                elif query.is_live:
+                    with query.subscribe(until=arguments.until) as changes:
+                        for batch in changes:
+                            for row in batch:
+                                print(common.line(row), flush=True)
+                elif query.columns:
+                    if arguments.json:
+                        for row in query.to_pylist():
+                            print(common.line(row))
+                    else:
+                        query.show()
             _wait(running, arguments)
         except KeyboardInterrupt:
             for handle in running:
                 handle.stop(drain=arguments.drain)
             _report(running, arguments)
-            return 130
+            raise
         _report(running, arguments)
     return 0
 
