@@ -56,4 +56,8 @@ int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, uint64_t run, struct ArrowA
                      struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap);
 int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, rb_handle batch, char *err, int64_t err_cap);
 
+/* nulls.c: arrays of the null type that came with a buffer have none afterwards; in a stream, those still to come. */
+void rbi_mend_array(struct ArrowArray *array, const struct ArrowSchema *schema);
+void rbi_mend_stream(struct ArrowArrayStream *stream);
+
 #endif

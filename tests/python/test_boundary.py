@@ -131,6 +131,21 @@ def test_what_pandas_and_polars_export() -> None:
     assert through(pl.DataFrame({"l": [["a"], None]})).to_pydict() == {"l": [["a"], None]}
 
 
+def test_null_columns_that_come_with_a_buffer() -> None:
+    before = alive()
+    frame = pl.DataFrame({"a": [None, None], "b": [1, 2], "l": [[None], []], "s": [{"x": None}, None]})
+    assert frame.schema["a"] == pl.Null
+    session = rb.Session()
+    assert session.sql("SELECT * FROM frame").to_pylist() == frame.to_dicts()
+    assert session.sql("SELECT * FROM frame").schema[:2] == [("a", "INTEGER"), ("b", "BIGINT")]
+    session.create_table("kept", source=frame)
+    assert session.sql("SELECT * FROM kept").to_pylist() == frame.to_dicts()
+    assert through(frame.select("a", "b")).to_pydict() == {"a": [None, None], "b": [1, 2]}
+    session.close()
+    del session
+    assert alive() == before
+
+
 def test_every_consumer_takes_a_batch() -> None:
     (batch,) = batches(pa.table({"a": [1, 2], "s": ["x", None]}))
     want = [{"a": 1, "s": "x"}, {"a": 2, "s": None}]
