@@ -84,6 +84,24 @@ func TestColumnsOfOneName(t *testing.T) {
 	}
 }
 
+// As in DuckDB, 01 is no number.
+func TestHiveKeysKeepLeadingZeros(t *testing.T) {
+	d := openDB(t)
+	for _, c := range []struct {
+		values string
+		want   []string
+	}{{"1 10", []string{"1|BIGINT", "10|BIGINT"}}, {"01 10", []string{"01|VARCHAR", "10|VARCHAR"}}, {"0 1", []string{"0|BIGINT", "1|BIGINT"}},
+		{"00 1", []string{"00|VARCHAR", "1|VARCHAR"}}, {"-1 2", []string{"-1|BIGINT", "2|BIGINT"}}, {"2024-01-01", []string{"2024-01-01|DATE"}}} {
+		dir := t.TempDir()
+		for _, v := range strings.Fields(c.values) {
+			if err := errors.Join(os.Mkdir(filepath.Join(dir, "m="+v), 0o700), os.WriteFile(filepath.Join(dir, "m="+v, "a.csv"), []byte("a\n1\n"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.is(fmt.Sprintf("SELECT m, typeof(m) FROM '%s/*/*.csv' ORDER BY m", dir), c.want...)
+	}
+}
+
 func TestSinks(t *testing.T) {
 	d := openDB(t)
 	dir := t.TempDir()

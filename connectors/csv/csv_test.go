@@ -38,6 +38,9 @@ func TestSniffing(t *testing.T) {
 		{"tabs", "a\tb\n1\tx,y\n", "a BIGINT, b VARCHAR", "1|x,y"},
 		{"names that repeat", "a,a,\n1,2,3\n", "a BIGINT, a_1 BIGINT, column2 BIGINT", "1|2|3"},
 		{"a newline in quotes", "a,b\n\"two\nlines\",1\n", "a VARCHAR, b BIGINT", "two\nlines|1"},
+		{"leading zeros are text", "a,b,c,d\n00123,0.5,-012,+49\n456,0,3,2\n", "a VARCHAR, b DOUBLE, c BIGINT, d VARCHAR", "00123|0.5|-12|+49\n456|0|3|2"},
+		{"zeros and dates are none", "a,b,c\n0,0001-02-03,01:02:03\n", "a BIGINT, b DATE, c TIME", "0|0001-02-03|01:02:03.000000"},
+		{"a header of digits", "01,a\n7,x\n", "01 BIGINT, a VARCHAR", "7|x"},
 		{"header alone", "a,b\n", "a VARCHAR, b VARCHAR", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,9 +14,9 @@ var candidates = []struct {
 	fits func([]byte) bool
 }{
 	{types.Bool, func(s []byte) bool { _, ok := parseBool(s); return ok && len(s) >= 4 }},
-	{types.Int64, func(s []byte) bool { _, ok := parseInt(s); return ok && plainNumber(s) }},
-	{types.Int128, func(s []byte) bool { _, ok := parseDecimal(s, 38, 0); return ok && plainNumber(s) }},
-	{types.Float64, func(s []byte) bool { _, ok := parseFloat(s); return ok }},
+	{types.Int64, func(s []byte) bool { _, ok := parseInt(s); return ok && plainNumber(s) && !Padded(s) }},
+	{types.Int128, func(s []byte) bool { _, ok := parseDecimal(s, 38, 0); return ok && plainNumber(s) && !Padded(s) }},
+	{types.Float64, func(s []byte) bool { _, ok := parseFloat(s); return ok && !Padded(s) }},
 	{types.TimeUS, func(s []byte) bool { _, ok := parseTime(s); return ok }},
 	{types.Date32, func(s []byte) bool { _, ok := parseDate(s); return ok }},
 	{types.TsUS, func(s []byte) bool { _, _, _, ok := parseTimestamp(s); return ok && !hasOffset(s) }},
@@ -26,6 +26,12 @@ var candidates = []struct {
 
 // zonedCandidate is the place of TIMESTAMPTZ among the candidates.
 const zonedCandidate = 7
+
+// Padded reports whether a text would lose what it begins with if it became a number: a zero before a digit, or a plus, as
+// postal codes and telephone numbers have. Such a column is VARCHAR when a type is guessed, as in DuckDB.
+func Padded(s []byte) bool {
+	return len(s) > 1 && (s[0] == '+' || s[0] == '0' && '0' <= s[1] && s[1] <= '9')
+}
 
 // plainNumber: only digits and a sign; 1e3 and 1.0 are DOUBLE when a type is guessed.
 func plainNumber(s []byte) bool {

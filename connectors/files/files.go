@@ -114,7 +114,7 @@ type Batch struct {
 // Options are the options that all file sources share.
 var Options = connectors.Options{
 	{Name: "path", Type: connectors.List, Required: true, Doc: "Files to read: paths, globs (*, ?, [..], {a,b}, **) or directories, comma separated.", Example: "data/*.parquet"},
-	{Name: "hive_partitioning", Type: connectors.Enum, Values: []string{"auto", "true", "false"}, Default: "auto", Doc: "Read key=value folders as columns. Auto does so when every file has the same keys."},
+	{Name: "hive_partitioning", Type: connectors.Enum, Values: []string{"auto", "true", "false"}, Default: "auto", Doc: "Read key=value folders as columns. Auto does so when every file has the same keys. A column is BIGINT or DATE when every value is one (01 is not), else VARCHAR."},
 	{Name: "union_by_name", Type: connectors.Bool, Default: "false", Doc: "Take the columns of all files by name; a file without a column gives NULL. Otherwise every file must have the columns of the first.", Example: "true"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/riverbed/riverbed/connectors/decode"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -90,12 +91,12 @@ func sameKeys(a, b []pair) bool {
 	return true
 }
 
-// partitionType chooses BIGINT or DATE when every value reads as such, else VARCHAR.
+// partitionType chooses BIGINT or DATE when every value reads as such, else VARCHAR. 01 is text, as in DuckDB.
 func partitionType(texts []string) (types.Type, func(string) (types.Value, bool)) {
 	for _, try := range []struct {
 		t     types.Type
 		parse func(string) (types.Value, bool)
-	}{{types.Int64, parseBigInt}, {types.Date32, parseDate}} {
+	}{{types.Int64, parsePlainInt}, {types.Date32, parseDate}} {
 		if fits(texts, try.parse) {
 			return try.t, try.parse
 		}
@@ -117,6 +118,14 @@ func fits(texts []string, parse func(string) (types.Value, bool)) bool {
 	return some
 }
 
+func parsePlainInt(s string) (types.Value, bool) {
+	if decode.Padded([]byte(s)) {
+		return nil, false
+	}
+	return parseBigInt(s)
+}
+
+// parseBigInt also takes 01, which may come into a stream whose first files had 10, 11 and 12.
 func parseBigInt(s string) (types.Value, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil
