@@ -262,6 +262,40 @@ func TestAQueryReadsOneMoment(t *testing.T) {
 	}
 }
 
+// Closing a session ends its queries too, those that compute and those whose result is half read.
+func TestClosingASessionEndsItsQueries(t *testing.T) {
+	s, err := Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := db{t: t, Session: s}
+	called, let := d.waiting()
+	defer let()
+	d.run("CREATE TABLE t AS SELECT i AS k FROM range(500000) r(i)")
+	half, err := d.query("SELECT k FROM t").Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer half.Release()
+	if !half.Next() {
+		t.Fatal(half.Err())
+	}
+	done := make(chan error, 1)
+	q := d.query("SELECT sum(wait(k)) FROM t")
+	go func() {
+		_, err := q.all(t.Context())
+		done <- err
+	}()
+	<-called
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	failsWith(t, "a query that computes", <-done, errs.Cancelled)
+	for half.Next() {
+	}
+	failsWith(t, "a result that is half read", half.Err(), errs.Cancelled)
+}
+
 // A view that is built anew tells of its bad rows once.
 func TestAViewBuiltAnewTellsNothingTwice(t *testing.T) {
 	d := openDB(t, "on_error", "bad")

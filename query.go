@@ -176,30 +176,54 @@ func (q *Query) run(ctx context.Context, prof *exec.Profile) (Result, error) {
 }
 
 func (q *Query) runPlan(ctx context.Context, opt *plan.Query, prof *exec.Profile) (Result, error) {
+	asked := ctx
+	ctx, stop := context.WithCancel(ctx)
+	out := &renamed{ctx: asked, stop: stop, q: q, schema: q.Schema()}
+	if !q.s.runs.add(out) {
+		stop()
+		return nil, q.s.usable()
+	}
 	env := q.env(ctx)
 	env.Profile = prof
-	res, err := exec.Run(ctx, opt.Root, env, nil)
-	if err != nil {
+	var err error
+	end := func() {
+		q.s.runs.remove(out)
+		stop()
+	}
+	if out.Result, err = exec.Run(ctx, opt.Root, env, end); err != nil {
+		end()
 		q.s.abort(q.txn)
 		return nil, errs.As(err).WithSQL(q.text)
 	}
-	return &renamed{Result: res, ctx: ctx, q: q, schema: q.Schema()}, nil
+	return out, nil
 }
 
 // renamed gives the operators' batches the user's column names, and errors the statement they belong to.
 type renamed struct {
 	*exec.Result
-	ctx    context.Context
+	ctx    context.Context    // the caller's, for what is looked up behind the end
+	stop   context.CancelFunc // ends the run
+	closed atomic.Bool        // the session is
 	q      *Query
 	schema *arrow.Schema
 	cur    arrow.RecordBatch
 	failed error
 }
 
+// Close ends the run when the session is closed; whoever reads the result then finds it cancelled, and still releases it.
+func (r *renamed) Close() error {
+	r.closed.Store(true)
+	r.stop()
+	return nil
+}
+
 func (r *renamed) Schema() *arrow.Schema { return r.schema }
 
 func (r *renamed) Next() bool {
-	if !r.Result.Next() {
+	if r.closed.Load() && r.failed == nil {
+		r.failed = errs.New(errs.Cancelled, "run", "the session was closed before the result was read to its end")
+	}
+	if r.failed != nil || !r.Result.Next() {
 		return false
 	}
 	b := r.Result.RecordBatch()
