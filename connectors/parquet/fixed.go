@@ -161,7 +161,7 @@ func (f *fixed[T]) pick(rows int, sel []int32, _ takeFunc) (arrow.Array, error) 
 	v := validity{rows: rows}
 	done := 0
 	err := f.read(f, &v, 0, rows, func(at, n, valid int) error {
-		want, to := within(sel[done:], at+n), out[done:]
+		want, to := within(sel[done:], at, n), out[done:]
 		done += len(want)
 		if valid == n {
 			return f.some(to, want, at, n)
@@ -182,9 +182,14 @@ func (f *fixed[T]) pick(rows int, sel []int32, _ takeFunc) (arrow.Array, error) 
 	return makeArray(f.typ, len(sel), &v, memory.NewBufferBytes(arrow.GetBytes(out))), nil
 }
 
-// within is the first part of sel that lies below end.
-func within(sel []int32, end int) []int32 {
-	k, _ := slices.BinarySearch(sel, int32(end))
+// within is the part of sel, which rises from at on, that lies in the n rows from at on. A selection that leaves out few rows
+// is looked at where the part would end at the latest, and only searched from there back.
+func within(sel []int32, at, n int) []int32 {
+	sel = sel[:min(len(sel), n)]
+	if len(sel) == 0 || int(sel[len(sel)-1]) < at+n {
+		return sel
+	}
+	k, _ := slices.BinarySearch(sel, int32(at+n))
 	return sel[:k]
 }
 
@@ -235,9 +240,9 @@ func (f *fixed[T]) someIndexed(dst []T, want []int32, at, n int) error {
 		}
 		if h.run > 0 {
 			k := min(end-at, h.run)
+			in := within(want, at, k)
 			h.run -= k
 			at += k
-			in := within(want, at)
 			x := dict[h.value]
 			for i := range in {
 				dst[i] = x
@@ -246,7 +251,7 @@ func (f *fixed[T]) someIndexed(dst []T, want []int32, at, n int) error {
 			continue
 		}
 		k := min(end-at, h.packed, indexBlock)
-		in := within(want, at+k)
+		in := within(want, at, k)
 		if len(in) == 0 {
 			h.packed -= k
 			h.bit += k * h.width

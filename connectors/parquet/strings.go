@@ -168,7 +168,7 @@ func (b *byteArrays) pick(rows int, sel []int32, _ takeFunc) (arrow.Array, error
 	b.plain = false
 	done := 0
 	err := b.read(b, &v, 0, rows, func(at, n, valid int) (err error) {
-		want := within(sel[done:], at+n)
+		want := within(sel[done:], at, n)
 		to := ends[done+1 : done+1+len(want)]
 		done += len(want)
 		switch {
@@ -201,7 +201,7 @@ func (b *byteArrays) someIndexed(ends []int32, want []int32, at, n int, out []by
 			}
 		}
 		k := min(end-at, indexBlock, max(h.run, h.packed))
-		in := within(want, at+k)
+		in := within(want, at, k)
 		idx := b.scratch[:k]
 		switch {
 		case h.run > 0:
