@@ -365,8 +365,12 @@ func (c *counted) Next(context.Context) (Batch, error) {
 
 func (c *counted) Close() error { return nil }
 
-// Corrupt says that a file is not what its format asks for.
+// Corrupt says that a file is not what its format asks for, or, when the cause is that it is not supported, just that.
 func Corrupt(f Format, name string, cause error) error {
+	if errs.Is(cause, errs.Unsupported) {
+		e := errs.As(cause)
+		return errs.New(errs.Unsupported, "read", "the %s file %q cannot be read: %s", f.Name(), name, e.Msg).WithHint("%s", e.Hint)
+	}
 	return errs.New(errs.Source, "read", "the %s file %q cannot be read: %w", f.Name(), name, cause).
 		WithHint("it may be truncated or still being written; write it again, or leave it out of the path")
 }

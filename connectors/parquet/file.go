@@ -293,11 +293,34 @@ func openFallback(ctx context.Context, r *pqarrow.FileReader, l leaf, group int)
 		}
 	}
 	add(&r.Manifest.Fields[l.index])
+	if err := readable(r.ParquetReader().MetaData(), l, wanted, group); err != nil {
+		return nil, err
+	}
 	cr, err := r.GetFieldReader(ctx, l.index, wanted, []int{group})
 	if err != nil {
 		return nil, err
 	}
 	return &fallback{cr, l.field.Type}, nil
+}
+
+// readable refuses what the library ends in a panic on, which would be told as a corrupt file.
+func readable(meta *metadata.FileMetaData, l leaf, columns map[int]bool, group int) error {
+	for col := range columns {
+		if meta.Schema.Column(col).PhysicalType() != pq.Types.FixedLenByteArray {
+			continue
+		}
+		chunk, err := meta.RowGroup(group).ColumnChunk(col)
+		if err != nil {
+			return err
+		}
+		for _, e := range chunk.Encodings() {
+			if e == pq.Encodings.DeltaByteArray || e == pq.Encodings.DeltaLengthByteArray {
+				return errs.New(errs.Unsupported, "read", "column %q is stored as FIXED_LEN_BYTE_ARRAY in the encoding %s, which is not supported", l.field.Name, e).
+					WithHint("write the column with dictionary or PLAIN encoding, or leave it out of the query")
+			}
+		}
+	}
+	return nil
 }
 
 func (f *fallback) next(rows int) (arrow.Array, error) {

@@ -711,3 +711,12 @@ def test_queries_run_in_many_threads(session: rb.Session) -> None:
     for t in threads:
         t.join()
     assert failures == []
+
+
+def test_a_parquet_encoding_that_is_not_read_is_named(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "fixed.parquet"
+    table = pa.table({"a": pa.array([b"abcde"], pa.binary(5)), "b": [1]})
+    pq.write_table(table, path, use_dictionary=False, column_encoding={"a": "DELTA_BYTE_ARRAY", "b": "PLAIN"})
+    with pytest.raises(rb.RiverbedUnsupportedError, match=r'column "a" .* DELTA_BYTE_ARRAY'):
+        rb.sql(f"SELECT * FROM '{path}'").to_pylist()
+    assert rb.sql(f"SELECT b FROM '{path}'").to_pylist() == [{"b": 1}]
