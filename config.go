@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -146,7 +147,7 @@ func parseBytes(s string) (int64, error) {
 		"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 	f, ok := factors[unit]
 	n, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
-	if !ok || err != nil || n < 0 {
+	if !ok || err != nil || !(n >= 0 && n*f < math.MaxInt64) {
 		return 0, errs.New(errs.Usage, "configure", "expected a size such as '4GB' or '512MiB', got %q", s)
 	}
 	return int64(n * f), nil

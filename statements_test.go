@@ -239,6 +239,9 @@ func TestSettings(t *testing.T) {
 	d.fails("SET paralelism = 2", errs.Usage, `did you mean "parallelism"?`, "line 1")
 	d.fails("SET parallelism = 0", errs.Usage, "positive number")
 	d.fails("SET memory_limit = 'lots'", errs.Usage, "memory_limit", "4GB")
+	for _, limit := range []string{"NaN", "inf", "-1", "1e30", "20000000TB", ""} {
+		d.fails("SET memory_limit = '"+limit+"'", errs.Usage, "expected a size")
+	}
 	d.fails("SET timezone = 'Mars'", errs.Usage, "Mars", "Europe/London")
 	d.fails("SET telemetry = 'perhaps'", errs.Usage, "true or false")
 	d.fails("SET log_level = 'loud'", errs.Usage, "trace")
