@@ -68,7 +68,7 @@ func runOperator(t *testing.T, op operator, cases int, seed uint64, duck *sqltes
 	failures, first := 0, os.Getenv("RIVERBED_PROP_FIRST") != "" // tests/go/mutants ask how long it takes
 	steps, rows, refused := 0, 0, 0
 	for n := range cases {
-		if n%200 == 0 {
+		if n%20 == 0 {
 			leave() // a session's __bad grows with every case that fails, and each comparison reads it
 		}
 		c := draw(op, seed, n)
