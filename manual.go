@@ -113,6 +113,9 @@ func (m *Manual) Push(source, split string, rows arrow.RecordBatch, weights []in
 	if err != nil {
 		return err
 	}
+	if m.ended[i] {
+		return errs.New(errs.Usage, "manual run", "%q has ended", source).WithHint("push before its end()")
+	}
 	want, _ := m.Fields(source)
 	if int(rows.NumCols()) != len(want) {
 		return errs.New(errs.Usage, "manual run", "%q has %d columns, but the rows have %d", source, len(want), rows.NumCols())

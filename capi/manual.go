@@ -122,8 +122,12 @@ func pushed(arr, schema unsafe.Pointer) (arrow.RecordBatch, []int64, error) {
 	}
 	last := int(rec.NumCols()) - 1
 	weights, ok := rec.Column(last).(*array.Int64)
-	if !ok || weights.NullN() > 0 {
-		return nil, nil, errs.New(errs.Usage, "push", "the column %s holds whole numbers and no NULL, not %s", flow.WeightColumn, rec.Column(last).DataType())
+	if !ok {
+		return nil, nil, errs.New(errs.Usage, "push", "the column %s has the type int64, not %s", flow.WeightColumn, rec.Column(last).DataType())
+	}
+	if n := weights.NullN(); n > 0 {
+		return nil, nil, errs.New(errs.Usage, "push", "the column %s is NULL in %d of %d rows", flow.WeightColumn, n, weights.Len()).
+			WithHint("a weight is a number: 1 for a row that comes, -1 for one that goes")
 	}
 	fields := rec.Schema().Fields()[:last]
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), rec.Columns()[:last], rec.NumRows()), weights.Int64Values(), nil

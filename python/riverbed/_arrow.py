@@ -11,9 +11,10 @@ import datetime as dt
 import decimal
 import importlib
 import itertools
+import re
 import struct
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 from riverbed import _native, _values
@@ -123,8 +124,21 @@ def capsule_address(capsule: object, name: bytes) -> int:
     return int(get(capsule, name))
 
 
+# They export Arrow streams too.
+_COLUMNS = ("Series", "ChunkedArray", "Array")
+
+
 def import_stream(source: Any) -> _native.Handle:
     """Move anything Arrow-like into the library: __arrow_c_stream__, __arrow_c_array__, or an old pandas frame."""
+    if type(source).__name__ in _COLUMNS:
+        raise RiverbedUsageError(
+            f"a {type(source).__name__} is one column and no table\nHint: make a table of it, as to_frame() does"
+        )
+    columns = getattr(source, "columns", None)
+    if isinstance(columns, Sized) and len(columns) == 0:
+        raise RiverbedUsageError(
+            f"this {type(source).__name__} has no columns\nHint: a table has at least one; rows it may lack"
+        )
     if hasattr(source, "__arrow_c_stream__"):
         capsule = source.__arrow_c_stream__()
     else:
@@ -161,12 +175,32 @@ def read_batch(batch: _native.Handle) -> list[dict[str, Any]]:
     array, schema = CArray(), CSchema()
     _native.call("rb_batch_export", batch.value, ctypes.addressof(array), ctypes.addressof(schema))
     try:
-        names = [schema.children[i].contents.name.decode() for i in range(schema.n_children)]
+        names = distinct([schema.children[i].contents.name.decode() for i in range(schema.n_children)])
         columns = [_read(array.children[i].contents, schema.children[i].contents) for i in range(array.n_children)]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if columns else []
     finally:
         release(array)
         release(schema)
+
+
+def distinct(names: list[str]) -> list[str]:
+    """Tell equal names apart by a number behind them, as DuckDB does when it makes a table of a query.
+
+    Examples
+    --------
+    >>> distinct(["x", "x", "x_1", "X"])
+    ['x', 'x_1', 'x_1_1', 'X_2']
+    """
+    taken: dict[str, int] = {}
+    out = []
+    for name in names:
+        new = name
+        while new.lower() in taken:
+            new = f"{name}_{taken[name.lower()]}"
+            taken[name.lower()] += 1
+        taken[new.lower()] = 1
+        out.append(new)
+    return out
 
 
 def release(value: ctypes.Structure) -> None:
@@ -178,6 +212,30 @@ def release(value: ctypes.Structure) -> None:
 def schema_names(schema: CSchema) -> list[str]:
     """Return the column names of a schema."""
     return [schema.children[i].contents.name.decode() for i in range(schema.n_children)]
+
+
+# Words that are no names unless quoted; a test compares them with the parser's list.
+_RESERVED = """
+    all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default
+    deferrable desc describe distinct do else end except false fetch for foreign from group having in initially
+    intersect into lambda lateral leading limit not null offset on only or order pivot pivot_longer pivot_wider placing
+    primary qualify references returning select show some summarize symmetric table then to trailing true union unique
+    unpivot using variadic when where window with anti asof at authorization between binary collation concurrently cross
+    freeze full glob ilike inner is isnull join left like natural notnull outer overlaps positional right semi similar
+    tablesample verbose"""
+
+
+def quoted(name: str) -> str:
+    """Write a name as SQL needs it.
+
+    Examples
+    --------
+    >>> print(quoted("orders"), quoted("order"), quoted("Two words"))
+    orders "order" "Two words"
+    """
+    if re.fullmatch("[a-z_][a-z0-9_]*", name) and name not in _RESERVED.split():
+        return name
+    return '"' + name.replace('"', '""') + '"'
 
 
 _SQL = {
@@ -210,7 +268,7 @@ def _sql_type(schema: CSchema) -> str:
     if form in ("+l", "+L"):
         return f"{_sql_type(children[0])}[]"
     if form == "+s":
-        return "STRUCT(" + ", ".join(f'"{c.name.decode()}" {_sql_type(c)}' for c in children) + ")"
+        return "STRUCT(" + ", ".join(f"{quoted(c.name.decode())} {_sql_type(c)}" for c in children) + ")"
     raise RiverbedSchemaError(
         f"column {schema.name.decode()!r} has an Arrow type ({form}) that a stream's schema cannot have"
     )

@@ -93,6 +93,9 @@ class Batch:
     def to_pylist(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries of Python values; needs no other package.
 
+        Of columns with equal names (case does not count) the later ones are called `x_1`, `x_2`, …; iteration gives
+        the same rows.
+
         Examples
         --------
         >>> import riverbed as rb

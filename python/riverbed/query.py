@@ -179,6 +179,9 @@ class Query:
     def to_pylist(self) -> list[dict[str, Any]]:
         """Run, and return the rows as dictionaries of Python values; needs no other package.
 
+        Of columns with equal names (case does not count) the later ones are called `x_1`, `x_2`, … as in a table that
+        DuckDB makes of the query; rows of batches and `--json` of the command line are the same.
+
         Examples
         --------
         >>> import riverbed as rb

@@ -85,6 +85,8 @@ class Session:
                     names.append(name)
             with self._callbacks.causes():
                 handle = _native.wait(self._handle, _native.run_sql, self._handle, query, names, relations)
+        except RiverbedSchemaError as error:
+            raise _with_variable(error, unknown, frame) from error.__cause__
         finally:
             for relation in relations:
                 relation.close()
@@ -278,7 +280,7 @@ class Relation:
         return self._session.sql(f"SELECT * FROM {self}")
 
     def __str__(self) -> str:
-        return quoted(self.name)
+        return _arrow.quoted(self.name)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name} {kind}" for name, kind in self.columns)
@@ -307,13 +309,6 @@ class Table(Relation):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export the rows as an Arrow stream."""
         return self.query().__arrow_c_stream__(requested_schema)
-
-
-def quoted(name: str) -> str:
-    """Write a name as SQL needs it."""
-    if name.isidentifier() and name == name.lower():
-        return name
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
@@ -347,6 +342,32 @@ def _variable(name: str, frame: FrameType | None) -> Any:
                     return value
         frame = frame.f_back
     return None
+
+
+def _with_variable(error: RiverbedSchemaError, unknown: list[str], frame: FrameType | None) -> RiverbedSchemaError:
+    """Let the error about a name that is no relation say what the caller's variable of that name is."""
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "riverbed":
+        frame = frame.f_back
+    for name in unknown:
+        if frame is None or not error.message.endswith(f'"{name}"'):
+            continue
+        scope = next((scope for scope in (frame.f_locals, frame.f_globals) if name in scope), None)
+        if scope is None:
+            continue
+        kind = type(scope[name]).__name__
+        if kind == "LazyFrame":
+            hint = f"the variable {name} is a LazyFrame; its collect() can be queried"
+        else:
+            hint = f"the variable {name} is of the type {kind}, no table of Arrow, pandas or Polars"
+        return type(error)(
+            str(error).partition("\nHint: ")[0] + f"\nHint: {hint}",
+            message=error.message,
+            hint=hint,
+            line=error.line,
+            column=error.column,
+            sql=error.sql,
+        )
+    return error
 
 
 _default: Session | None = None

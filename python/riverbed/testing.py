@@ -44,6 +44,7 @@ from typing import Any
 from riverbed import _native, _values
 from riverbed.batch import Batch
 from riverbed.connectors.memory import pairs
+from riverbed.errors import RiverbedUsageError
 from riverbed.query import Query
 
 __all__ = ["Changes", "Run"]
@@ -197,10 +198,15 @@ class Run:
 
     def advance(self, duration: datetime.timedelta) -> None:
         """Move the clock that `now()` reads."""
+        if not isinstance(duration, datetime.timedelta):
+            raise RiverbedUsageError(
+                f"advance() takes a datetime.timedelta, not {type(duration).__name__}\n"
+                "Hint: advance(datetime.timedelta(seconds=5)); a stream's watermark is set with watermark()"
+            )
         _native.call("rb_manual_advance", self._handle.value, duration // datetime.timedelta(microseconds=1))
 
     def end(self, stream: str | None = None) -> None:
-        """End a stream, or all of them: its watermark passes everything."""
+        """End a stream, or all of them: its watermark passes everything, and no more rows can be pushed."""
         _native.call("rb_manual_end", *self._at(stream or ""))
 
     def step(self) -> Changes:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import functools
+import json
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -21,11 +23,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import riverbed as rb
-from riverbed import _callbacks, _native
-from riverbed.connectors.memory import _OPTIONS
+from riverbed import _arrow, _callbacks, _native
+from riverbed.cli import main
+from riverbed.connectors import _options
 from riverbed.testing import Run
 
 from .conftest import alive
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 pytestmark = pytest.mark.usefixtures("default_session", "leaks_nothing")
 
@@ -501,12 +506,131 @@ def test_what_is_no_list_of_rows_is_refused(session: rb.Session, rows: Any) -> N
 def test_a_memory_stream_knows_its_options() -> None:
     with pytest.raises(rb.RiverbedUsageError, match="did you mean 'queue_rows'"):
         rb.MemoryStream(queue_row=5)
-    with pytest.raises(rb.RiverbedUsageError, match="its options are watermark"):
+    with pytest.raises(rb.RiverbedUsageError, match="its options are queue_rows"):
         rb.MemoryStream(brokers="a:9092")
-    page = pathlib.Path(__file__).parents[2].joinpath("docs", "connectors", "memory.md").read_text()
-    documented = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
-    of_all_streams = {"watermark", "event_time", "primary_key", "allowed_lateness"}
-    assert set(_OPTIONS) == documented | of_all_streams
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (
+            lambda: rb.Parquet("x", compresion="zstd"),
+            "Parquet has no option 'compresion'\nHint: did you mean 'compression'",
+        ),
+        (lambda: rb.Kafka("t", brokrs="a:9092"), "did you mean 'brokers'"),
+        (lambda: rb.Connector("kafka", brokrs="a:9092"), "kafka has no option 'brokrs'"),
+        (lambda: rb.Generator("nexmark", sed=1), "did you mean 'seed'"),
+        (lambda: rb.Console(file="x"), "its options are stderr"),
+        (lambda: rb.connectors.Callable(5), "takes a function, not int"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_connector_refuses_what_it_does_not_know(make: Any, says: str) -> None:
+    with pytest.raises(rb.RiverbedUsageError, match=re.escape(says)):
+        make()
+
+
+@pytest.mark.parametrize("connector", _options.OPTIONS)
+def test_the_options_of_a_connector_are_the_documented_ones(connector: str) -> None:
+    page = ROOT.joinpath("docs", "connectors", f"{connector}.md").read_text()
+    tables = re.findall(r"^\| option \|.*\n((?:\|.*\n)+)", page, re.M)
+    documented = {name for table in tables for name in re.findall(r"^\| `(\w+)`", table, re.M)}
+    assert set(_options.OPTIONS[connector].split()) == documented
+
+
+def test_reserved_words_are_those_of_the_parser() -> None:
+    source = ROOT.joinpath("core", "sql", "token.go").read_text()
+    lists = [re.search(rf"^var {name} = words\(`([^`]*)`", source, re.M) for name in ("reserved", "functionOnly")]
+    assert {word.lower() for found in lists if found for word in found[1].split()} == set(_arrow._RESERVED.split())
+
+
+@pytest.mark.parametrize("name", ["order", "Two words", 'a "b"', "left", "größe", "x1"])
+def test_any_name_will_do(session: rb.Session, name: str) -> None:
+    source = rb.MemoryStream()
+    stream = session.create_stream(name, source=source, schema={"select": "BIGINT", "b": 'STRUCT("from" BIGINT)'})
+    source.push([(1, {"from": 2})])
+    rows = [row for batch in stream.query().subscribe(until="latest") for row in batch]
+    assert rows == [{"select": 1, "b": {"from": 2}, "__weight": 1}]
+    with rb.Session() as other:
+        table = other.create_table(name, source=pa.table({"a": [1]}))
+        assert other.sql(f"SELECT * FROM {table}").to_pylist() == [{"a": 1}]
+        assert pa.table(table).to_pylist() == [{"a": 1}]
+
+
+def test_a_variable_that_is_no_table_is_named(session: rb.Session) -> None:
+    numbers, lazy, column = [1, 2], pl.LazyFrame({"a": [1]}), pl.Series("a", [1])
+    for query, says in (
+        ("SELECT * FROM numbers", "the variable numbers is of the type list"),
+        ("SELECT * FROM lazy", "collect()"),
+        ("SELECT * FROM column_", "nothing is declared yet"),
+    ):
+        with pytest.raises(rb.RiverbedSchemaError, match="there is no table") as raised:
+            session.sql(query)
+        assert says in str(raised.value)
+        assert raised.value.hint is not None
+        assert says in raised.value.hint
+        assert raised.value.line == 1
+    with pytest.raises(rb.RiverbedUsageError, match="a Series is one column"):
+        session.sql('SELECT * FROM "column"')
+    assert (len(numbers), lazy.collect().height, len(column)) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame(), pl.DataFrame(), pa.table({})], ids=["pandas", "polars", "arrow"])
+def test_a_table_without_columns_is_refused(session: rb.Session, frame: Any) -> None:
+    with pytest.raises(rb.RiverbedUsageError, match="has no columns"):
+        session.sql("SELECT * FROM frame")
+    with pytest.raises(rb.RiverbedUsageError, match="has no columns"):
+        session.create_table("t", source=frame)
+
+
+def test_weights_say_what_is_wrong_with_them(session: rb.Session) -> None:
+    stream = rb.MemoryStream(updating=True)
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    stream.push([{"a": 1, "__weight": 2}, {"a": 2}, (3,), (4, -1)])
+    rows = [row for batch in session.sql("SELECT a FROM s").subscribe(until="latest") for row in batch]
+    assert sorted((row["a"], row["__weight"]) for row in rows) == [(1, 2), (2, 1), (3, 1), (4, -1)]
+    for weights, says in (
+        (pa.array([1, None]), "is NULL in 1 of 2 rows"),
+        (pa.array([1.0, 2.0]), "has the type int64, not float64"),
+    ):
+        with pytest.raises(rb.RiverbedUsageError, match=says):
+            stream.push(pa.table({"a": [1, 2], "__weight": weights}))
+
+
+def test_equal_names_lose_no_column(session: rb.Session, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "SELECT 1 AS x, 2 AS x, 3 AS x_1, 4 AS X"
+    want = {"x": 1, "x_1": 2, "x_1_1": 3, "X_2": 4}
+    query = session.sql(text)
+    assert query.to_pylist() == [want]
+    assert [row for batch in query.batches() for row in batch] == [want]
+    assert main(["sql", "--json", text]) == 0
+    assert json.loads(capsys.readouterr().out) == want
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    with Run(session.sql("SELECT a AS x, a + 1 AS x FROM s")) as run:
+        run.push("s", [(1,)])
+        run.step().shows("+1 1 2")
+
+
+def test_a_manual_run_refuses_what_comes_too_late_or_is_no_time(session: rb.Session) -> None:
+    for name in ("a", "b"):
+        session.create_stream(name, source=rb.MemoryStream(), schema={"v": "BIGINT"})
+    with Run(session.sql("SELECT v FROM a UNION ALL SELECT v FROM b")) as run:
+        run.push("a", [(1,)])
+        run.end("a")
+        with pytest.raises(rb.RiverbedUsageError, match='"a" has ended'):
+            run.push("a", [(2,)])
+        run.push("b", [(3,)])
+        run.step().shows("+1 1", "+1 3")
+        run.end()
+        with pytest.raises(rb.RiverbedUsageError, match='"b" has ended'):
+            run.push("b", [(4,)])
+        run.crash()  # before the step that would have kept the end
+        run.push("b", [(5,)])
+        with pytest.raises(rb.RiverbedUsageError, match='"a" has ended'):
+            run.push("a", [(6,)])
+        run.step().shows("+1 5")
+        with pytest.raises(rb.RiverbedUsageError, match=r"takes a datetime\.timedelta, not int"):
+            run.advance(5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ def broker() -> Iterator[str]:
     process.communicate()
 
 
-def test_the_sessions_give_what_they_show(folder: pathlib.Path) -> None:
+def test_the_sessions_give_what_they_show(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where nothing is, they make what they read
     test = doctest.DocTestParser().get_doctest("\n".join(blocks("pycon")), {}, "README.md", "README.md", 0)
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
 

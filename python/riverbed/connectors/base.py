@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from riverbed.connectors import _options
+
 __all__ = ["Connector"]
 
 
@@ -35,6 +37,7 @@ class Connector:
     def __init__(
         self, connector: str, *, watermark: str | None = None, event_time: str | None = None, **options: Any
     ) -> None:
+        _options.check(connector, type(self).__name__ if type(self) is not Connector else connector, options)
         self.connector = connector
         self.watermark = watermark
         self.event_time = event_time

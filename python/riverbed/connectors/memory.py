@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import datetime
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,9 +12,6 @@ from riverbed.connectors.base import Connector
 from riverbed.errors import RiverbedSchemaError, RiverbedUsageError
 
 __all__ = ["MemoryStream"]
-
-# What the library takes for this connector; a test compares them with its own list.
-_OPTIONS = ("watermark", "event_time", "upsert", "primary_key", "queue_rows", "updating", "allowed_lateness")
 
 Row = Mapping[str, Any] | Sequence[Any]
 
@@ -69,13 +65,6 @@ class MemoryStream(Connector):
         primary_key: str | Sequence[str] | None = None,
         **options: Any,
     ) -> None:
-        for name in options:
-            if name not in _OPTIONS:
-                near = difflib.get_close_matches(name, _OPTIONS, 1)
-                raise RiverbedUsageError(
-                    f"MemoryStream has no option {name!r}\n"
-                    + (f"Hint: did you mean {near[0]!r}?" if near else f"Hint: its options are {', '.join(_OPTIONS)}")
-                )
         super().__init__(
             "memory", watermark=watermark, event_time=event_time, upsert=upsert, primary_key=primary_key, **options
         )
@@ -106,8 +95,8 @@ class MemoryStream(Connector):
         text in a TIMESTAMP column keeps the time that it shows, whatever its offset; a datetime with a time zone is
         a moment, and becomes that moment in UTC. In TIMESTAMP WITH TIME ZONE both are moments, without a zone in UTC.
 
-        A column named `__weight` says how often each row is inserted (or, negative, retracted); the stream has to be
-        declared as updating for that. Of an upsert stream -1 deletes the key.
+        A column named `__weight` says how often each row is inserted (or, negative, retracted), once where a row says
+        nothing; the stream has to be declared as updating for that. Of an upsert stream -1 deletes the key.
         """
         number = self._bound
         for array, schema, _keep in pairs(rows, self._columns):
@@ -171,8 +160,16 @@ def pairs(rows: Any, columns: list[tuple[str, str]]) -> Iterable[tuple[int, int,
     rows = _listed(rows, "push", "rows")
     if "__weight" not in known and any(isinstance(r, Mapping) and "__weight" in r for r in rows):
         columns = [*columns, ("__weight", "BIGINT")]
+        rows = [_weighted(row, len(known)) for row in rows]
     made = _arrow.Rows(columns, rows)
     yield *made.addresses, made
+
+
+def _weighted(row: Any, columns: int) -> Any:
+    """Return a row among rows with weights; one that says nothing of its weight is inserted once."""
+    if isinstance(row, Mapping):
+        return {"__weight": 1, **row}
+    return (*row, 1) if len(row) == columns else row
 
 
 def _listed(values: Any, call: str, what: str) -> list[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable as Function
 from typing import TYPE_CHECKING, Any
 
 from riverbed.connectors.base import Connector
+from riverbed.errors import RiverbedUsageError
 
 if TYPE_CHECKING:
     from riverbed.batch import Batch
@@ -48,7 +49,7 @@ class Callable(Connector):
     def __init__(self, function: Function[[Batch], object]) -> None:
         super().__init__("")
         if not builtins.callable(function):
-            raise TypeError(f"{function!r} is not callable")
+            raise RiverbedUsageError(f"Callable takes a function, not {type(function).__name__}: {function!r:.80}")
         self.function = function
 
     def __repr__(self) -> str:

@@ -1,0 +1,40 @@
+"""Which options there are, so that a wrong one is refused where it is written. A test compares docs/connectors."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from riverbed.errors import RiverbedUsageError
+
+# What every stream takes.
+OF_STREAMS = ("watermark", "event_time", "primary_key", "allowed_lateness")
+
+_KAFKA = """brokers topic security_protocol sasl_mechanism sasl_username sasl_password ssl_ca_location client_id format
+    start isolation tombstones upsert key_format metadata schema_timeout delim key create partitions changelog"""
+_CSV = "header delim sep quote escape nullstr skip all_varchar sample_size ignore_errors changelog"
+
+OPTIONS = {
+    "arrow": "path union_by_name hive_partitioning",
+    "console": "stderr",
+    "csv": f"path union_by_name hive_partitioning {_CSV}",
+    "generator": "kind rows rate seed batch_rows",
+    "json": "path union_by_name hive_partitioning format sample_size ignore_errors changelog",
+    "kafka": _KAFKA,
+    "memory": "queue_rows updating upsert",
+    "parquet": "path union_by_name hive_partitioning compression row_group_size changelog",
+}
+
+
+def check(connector: str, said: str, given: Iterable[str]) -> None:
+    """Refuse an option that a connector does not have; a connector that is not known here, the library refuses."""
+    if connector not in OPTIONS:
+        return
+    known = [*OPTIONS[connector].split(), *OF_STREAMS]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise RiverbedUsageError(
+                f"{said} has no option {name!r}\n"
+                + (f"Hint: did you mean {near[0]!r}?" if near else f"Hint: its options are {', '.join(known)}")
+            )
