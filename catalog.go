@@ -303,4 +303,6 @@ func (c *scopeCatalog) TableFunctions() []string {
 	return names
 }
 
+func (c *scopeCatalog) Functions() []string { return slices.Sorted(maps.Keys(c.cat.udfs)) }
+
 func (c *scopeCatalog) Function(name string) *fn.Scalar { return c.cat.udfs[strings.ToLower(name)] }

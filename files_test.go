@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -100,6 +101,39 @@ func TestHiveKeysKeepLeadingZeros(t *testing.T) {
 		}
 		d.is(fmt.Sprintf("SELECT m, typeof(m) FROM '%s/*/*.csv' ORDER BY m", dir), c.want...)
 	}
+}
+
+func TestCompressedTextIsRefused(t *testing.T) {
+	d := openDB(t)
+	path := filepath.Join(t.TempDir(), "a.csv.gz")
+	var buf bytes.Buffer
+	w := gzip.NewWriter(&buf)
+	_, err := w.Write([]byte("a\n1\n"))
+	if err := errors.Join(err, w.Close(), os.WriteFile(path, buf.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d.fails(fmt.Sprintf("FROM '%s'", path), errs.Source, "CSV", "a.csv.gz", "gzip", "unpack")
+	d.fails(fmt.Sprintf("FROM read_json('%s')", path), errs.Source, "JSON", "gzip")
+	// The columns are known, and only the reader sees the file.
+	d.run(fmt.Sprintf("CREATE STREAM s (a BIGINT) WITH (connector = 'csv', path = '%s')", path))
+	sub, err := d.query("SELECT a FROM s").Subscribe(t.Context(), SubscribeOptions{Until: "latest"})
+	for err == nil {
+		_, err = sub.Next(t.Context())
+	}
+	failsWith(t, "a stream", err, errs.Source, "gzip")
+}
+
+// Files of a pattern are called by their folder.
+func TestNamesOfFiles(t *testing.T) {
+	d := openDB(t)
+	dir := filepath.Join(t.TempDir(), "orders")
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "m=1"), 0o700), os.WriteFile(filepath.Join(dir, "m=1", "x.y.csv"), []byte("a\n1\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d.is(fmt.Sprintf("SELECT x.a FROM '%s/m=1/x.y.csv'", dir), "1")
+	d.is(fmt.Sprintf("SELECT orders.a FROM '%s/*/*.csv'", dir), "1")
+	t.Chdir(filepath.Join(dir, "m=1"))
+	d.is("SELECT files.a FROM '*.csv'", "1")
 }
 
 func TestSinks(t *testing.T) {

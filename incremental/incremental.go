@@ -11,6 +11,7 @@ package incremental
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -45,10 +46,12 @@ type Graph struct {
 	query   *plan.Query
 	emit    plan.EmitPolicy
 	sources []*source
-	nodes   []*node // inputs first
-	root    *node
-	schema  *arrow.Schema // of what is shown
-	once    bool          // the root's changes of a step are consolidated as they are
+	// retracts names the streams that bring retractions, in quotes.
+	retracts []string
+	nodes    []*node // inputs first
+	root     *node
+	schema   *arrow.Schema // of what is shown
+	once     bool          // the root's changes of a step are consolidated as they are
 
 	step    flow.Step
 	pending []flow.Delta // EMIT EVERY: changes not yet shown
@@ -82,7 +85,7 @@ type node struct {
 }
 
 func (n *node) ctx(env *fn.Env, g *Graph) *Ctx {
-	c := &Ctx{Env: env, Strict: g.opts.StrictRetractions, schema: n.schema, run: g.ctx}
+	c := &Ctx{Env: env, Strict: g.opts.StrictRetractions, retracts: g.retracts, schema: n.schema, run: g.ctx}
 	if n.source != nil {
 		c.In = append(c.In, n.source.seen())
 	}
@@ -320,6 +323,9 @@ func (b *builder) addSources(root plan.Node) error {
 		}
 		b.sources[s] = src
 		b.g.sources = append(b.g.sources, src)
+		if s.Stream != nil && s.Stream.Updating() && s.Upsert == nil {
+			b.g.retracts = append(b.g.retracts, strconv.Quote(s.Name))
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"context"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -75,6 +76,8 @@ type Ctx struct {
 	Env *fn.Env
 	// Strict makes a retraction of a row that was never there an error; otherwise it is counted.
 	Strict bool
+	// retracts are the streams whose rows are retracted by who pushes them.
+	retracts []string
 	// In are the watermarks of the inputs, port by port.
 	In []flow.Watermark
 
@@ -120,8 +123,13 @@ func (c *Ctx) Emit(cols []arrow.Array, n int, w []int64) error {
 	return nil
 }
 
-// missing reports a retraction of rows that were not there.
+// missing reports a retraction of rows that were not there. Where a stream brings retractions it is the stream's error: the engine's own
+// are of rows that it has shown.
 func (c *Ctx) missing(op string, n int64) error {
+	if c.Strict && len(c.retracts) > 0 {
+		return errs.New(errs.Data, "step", "a retraction from the stream %s has no row: %d were never there, or are gone already (%s)", strings.Join(c.retracts, " or "), n, op).
+			WithHint("retract what was pushed before, with the same values; or set strict_retractions = false to count such rows instead")
+	}
 	if c.Strict {
 		return errs.Bug("step", "%s: %d retractions of rows that were never there", op, n)
 	}

@@ -81,7 +81,7 @@ func (f Format) Infer(ctx context.Context, sample []files.Ref) ([]types.Field, e
 		}
 	}
 	return nil, errs.New(errs.Source, "read schema", "the CSV file %q is empty, so its columns are unknown", sample[0].Name()).
-		WithHint("declare the columns, or leave the file out of the path")
+		WithHint("leave the file out of the path, or declare the columns in CREATE STREAM")
 }
 
 // csvFile is one file of known columns.
@@ -226,8 +226,12 @@ func (b *batches) failed(err error) error {
 	if errors.As(err, &e) {
 		return errs.New(errs.Source, "read", "the CSV file %q, %w", b.file.ref.Name(), errors.New(e.Msg)).WithHint("%s", e.Hint)
 	}
-	return errs.New(errs.Source, "read", "the CSV file %q, line %d: %w", b.file.ref.Name(), b.line(), err).
-		WithHint("declare the column with a type that fits, raise sample_size, or set ignore_errors = true to leave such records out")
+	out := errs.New(errs.Source, "read", "the CSV file %q, line %d: %w", b.file.ref.Name(), b.line(), err)
+	var width *dcsv.WidthError
+	if errors.As(err, &width) {
+		return out.WithHint("check the delim and quote options, or set ignore_errors = true to leave such records out")
+	}
+	return out.WithHint("read_csv(…, all_varchar = true) reads texts, which a query may cast; sample_size = … looks at more records before it decides on types; ignore_errors = true leaves such records out")
 }
 
 func (b *batches) Next(ctx context.Context) (files.Batch, error) {

@@ -82,6 +82,11 @@ func names(refs []Ref) []string {
 
 // infer finds the columns; under union_by_name those of all files, each in the widest of its types.
 func (s *set) infer(ctx context.Context, sample []Ref) ([]types.Field, error) {
+	for _, ref := range sample {
+		if err := notPacked(ctx, s.format, ref); err != nil {
+			return nil, err
+		}
+	}
 	if !s.union {
 		fields, err := s.format.Infer(ctx, sample)
 		return types.DistinctNames(fields), err
@@ -133,6 +138,9 @@ func find(fields []types.Field, name string) int {
 
 // open opens the file and matches its columns with the set's by name.
 func (s *set) open(ctx context.Context, ref Ref, parts []types.Value) (*member, error) {
+	if err := notPacked(ctx, s.format, ref); err != nil {
+		return nil, err
+	}
 	file, err := s.format.Open(ctx, ref, s.fields[:s.data])
 	if err != nil {
 		return nil, err

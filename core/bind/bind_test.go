@@ -85,6 +85,7 @@ func (c *testCatalog) TableFunction(name string, args []types.Value, _ []types.T
 	return &plan.Source{Name: fmt.Sprintf("%s%v", name, args), Fields: []types.Field{{Name: name, Type: types.Int64}}}, nil
 }
 
+func (c *testCatalog) Functions() []string      { return nil }
 func (c *testCatalog) TableFunctions() []string { return []string{"generate_series", "range"} }
 
 func (c *testCatalog) Function(string) *fn.Scalar { return nil }

@@ -22,6 +22,8 @@ type Catalog interface {
 	TableFunctions() []string
 	// Function finds a scalar function that the session registered; nil when there is none.
 	Function(name string) *fn.Scalar
+	// Functions lists the names that Function knows.
+	Functions() []string
 }
 
 // Relation is a name's meaning: exactly one of Source and View is set.

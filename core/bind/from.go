@@ -1,7 +1,7 @@
 package bind
 
 import (
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -38,9 +38,7 @@ func (b *Binder) tableRef(t sql.TableRef, around *scope, ctes *cte) (plan.Node, 
 		if err != nil {
 			raise(err, t.Pos)
 		}
-		base := path.Base(strings.ReplaceAll(t.Path, `\`, "/"))
-		name, _, _ := strings.Cut(base, ".")
-		return b.scan(src, t.Alias, []string{name}, t.Pos)
+		return b.scan(src, t.Alias, []string{fileTableName(t.Path)}, t.Pos)
 	case *sql.TableFunction:
 		return b.tableFunction(t, around, ctes)
 	case *sql.WindowTable:
@@ -54,6 +52,17 @@ func (b *Binder) tableRef(t sql.TableRef, around *scope, ctes *cte) (plan.Node, 
 		failUnsupported(t.Pos, "MATCH_RECOGNIZE")
 	}
 	panic(errs.Bug("bind", "no rule for %T", t))
+}
+
+// fileTableName is the name of FROM 'dir/orders.csv': orders. The files of a pattern are called by the folder that they are in.
+func fileTableName(file string) string {
+	parts := strings.Split(strings.ReplaceAll(file, `\`, "/"), "/")
+	for _, part := range slices.Backward(parts) {
+		if name, _, _ := strings.Cut(part, "."); name != "" && !strings.ContainsAny(part, "*?[{=") {
+			return name
+		}
+	}
+	return "files"
 }
 
 // one is the scope of one relation under its alias, or under the last part of its own name.

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -43,7 +44,7 @@ func (e *env) apply(f *fn.Scalar, pos errs.Pos, args []expr.Expr) expr.Expr {
 const longestNames = 64
 
 func (e *env) failNoFunction(pos errs.Pos, name string) {
-	names := append(fn.Names(), fn.AggregateNames()...)
+	names := slices.Concat(fn.Names(), fn.AggregateNames(), e.b.cat.Functions())
 	for w := range windowFunctions {
 		names = append(names, w)
 	}

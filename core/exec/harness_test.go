@@ -114,6 +114,7 @@ func (c catalog) TableFunction(string, []types.Value, []types.Type, map[string]t
 	return nil, nil
 }
 func (c catalog) TableFunctions() []string { return nil }
+func (c catalog) Functions() []string      { return nil }
 func (c catalog) Function(name string) *fn.Scalar {
 	if name != "boom" {
 		return nil

@@ -1,7 +1,9 @@
 package fn
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -172,17 +174,50 @@ func nestedAnyCost(from, want types.Type) int {
 	return -1
 }
 
+// shownOverloads is how many overloads an error lists.
+const shownOverloads = 5
+
+// noMatch lists the overloads nearest to the arguments: of as many, and of their types.
 func (f *Scalar) noMatch(args []types.Type) error {
-	var b strings.Builder
+	near := make([]*Overload, len(f.Overloads))
 	for i := range f.Overloads {
-		if i == 12 {
-			fmt.Fprintf(&b, "\n  … and %d more", len(f.Overloads)-i)
-			break
-		}
-		b.WriteString("\n  " + f.Overloads[i].signature(f.Name))
+		near[i] = &f.Overloads[i]
+	}
+	slices.SortStableFunc(near, func(a, b *Overload) int { return cmp.Compare(a.distance(args), b.distance(args)) })
+	var b strings.Builder
+	shown := 0
+	for ; shown < min(len(near), shownOverloads) && (near[shown].takes(len(args)) || !near[0].takes(len(args))); shown++ {
+		b.WriteString("\n  " + near[shown].signature(f.Name))
+	}
+	if rest := len(near) - shown; rest > 0 {
+		fmt.Fprintf(&b, "\n  … and %d more", rest)
 	}
 	return errs.New(errs.Schema, "bind", "%s does not take these arguments: %s", f.Name, display(f.Name, args)).
 		WithHint("it takes:%s", b.String())
+}
+
+// takes reports whether an overload has a form of n arguments.
+func (o *Overload) takes(n int) bool {
+	return n == len(o.Args) || o.Variadic && n >= len(o.Args)-1
+}
+
+// distance ranks overloads for arguments that none takes.
+func (o *Overload) distance(args []types.Type) int {
+	if !o.takes(len(args)) {
+		return math.MaxInt
+	}
+	const cast, other = 1, 100 // an argument that becomes what is wanted; one that does not
+	sum := 0
+	for i, t := range args {
+		switch want := o.arg(i); {
+		case t.Kind == want.Kind:
+		case types.ImplicitCost(t, want) >= 0:
+			sum += cast
+		default:
+			sum += other
+		}
+	}
+	return sum
 }
 
 func (o *Overload) signature(name string) string {

@@ -58,6 +58,7 @@ func (c catalog) TableFunction(string, []types.Value, []types.Type, map[string]t
 }
 func (c catalog) TableFunctions() []string   { return nil }
 func (c catalog) Function(string) *fn.Scalar { return nil }
+func (c catalog) Functions() []string        { return nil }
 
 // declare adds relations: "name(column TYPE [min max], …) rows", and with the word stream streams whose first column
 // of a timestamp type is the event time; a leading * marks a column that is a unique key, or the key of an upsert stream.

@@ -123,6 +123,7 @@ func (c *catalog) TableFunction(string, []types.Value, []types.Type, map[string]
 }
 func (c *catalog) TableFunctions() []string   { return nil }
 func (c *catalog) Function(string) *fn.Scalar { return nil }
+func (c *catalog) Functions() []string        { return nil }
 
 // query plans a SELECT for a mode.
 func (c *catalog) query(text string, mode plan.Mode) (*plan.Query, error) {

@@ -40,10 +40,17 @@ func NewDecoder(fields []types.Field, columns []int, width int, nullText string)
 // Rows is the number of rows gathered.
 func (d *Decoder) Rows() int { return d.rows }
 
+// WidthError is a record of more or fewer values than the file has columns.
+type WidthError struct{ Values, Columns int }
+
+func (e *WidthError) Error() string {
+	return fmt.Sprintf("it has %d values where the file has %d columns", e.Values, e.Columns)
+}
+
 // Append adds one record. Empty values are NULL, quoted or not, as in DuckDB.
 func (d *Decoder) Append(rec []Field) error {
 	if len(rec) != d.width {
-		return fmt.Errorf("it has %d values where the file has %d columns", len(rec), d.width)
+		return &WidthError{len(rec), d.width}
 	}
 	for i, b := range d.builders {
 		f := rec[d.columns[i]]
