@@ -196,6 +196,35 @@ def as_json(value):
     return chars(json.dumps(value))
 
 
+class _Helper:
+    """A thread that runs one call after the other: to start one for each call costs more than most calls."""
+
+    def __init__(self):
+        self._job = None
+        self._given = threading.Semaphore(0)
+        # A daemon: nobody waits for it at the end of the process.
+        threading.Thread(target=self._work, name="riverbed-idle", daemon=True).start()
+
+    def run(self, job):
+        self._job = job
+        self._given.release()
+
+    def _work(self):
+        thread = threading.current_thread()
+        while True:
+            self._given.acquire()
+            job, self._job = self._job, None
+            if job is None:
+                return
+            thread.name = "riverbed-call"
+            job()
+            thread.name = "riverbed-idle"
+            del job
+
+
+_idle = []  # helpers without a call
+
+
 def wait(cancel, function, *arguments):
     """Run a call that may wait, so that Ctrl-C ends it within a second.
 
@@ -204,7 +233,7 @@ def wait(cancel, function, *arguments):
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
-    library()
+    library()  # which refuses a forked child, where the helpers are gone
     answer = []
     # Not Thread.join: in Python 3.11 and 3.12 a join that is interrupted takes the thread for ended.
     done = threading.Event()
@@ -217,16 +246,20 @@ def wait(cancel, function, *arguments):
         finally:
             done.set()
 
-    helper = threading.Thread(target=work, name="riverbed-call", daemon=True)
+    helper = None
     try:
-        helper.start()  # which waits too, and may be interrupted
+        helper = _idle.pop() if _idle else _Helper()  # to start one waits too, and may be interrupted
+        helper.run(work)
         while not done.wait(0.05):
             pass
     except BaseException:
         if cancel is not None:
             cancel.cancel()
         done.wait(1.0)
+        if helper is not None:
+            helper.run(None)  # it ends behind its call, which may last
         raise
+    _idle.append(helper)
     value, error = answer[0]
     if error is not None:
         try:
