@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import datetime as dt
 import decimal
 import functools
@@ -299,8 +300,16 @@ def test_a_stream_that_is_a_table_by_key(session: rb.Session) -> None:
     stock.push([("pen", 1, 3), ("ink", 1, 1), ("pen", 1, 2), ("pen", 2, 9)])
     stock.delete([(1, "ink"), {"item": "pen", "shop": 2}, (7, "unknown")])
     stock.push(pa.table({"n": [4, None], "item": ["nib", "ink"], "shop": [3, 1], "__weight": [1, -1]}))
-    rows = [row for batch in session.sql("SELECT * FROM stock").subscribe(until="latest") for row in batch]
-    assert sorted((r["item"], r["shop"], r["n"], r["__weight"]) for r in rows) == [("nib", 3, 4, 1), ("pen", 1, 2, 1)]
+
+    def standing(query: str) -> list[tuple[Any, ...]]:  # how rows are cut into steps is left to the run
+        rows: collections.Counter[tuple[Any, ...]] = collections.Counter()
+        for batch in session.sql(query).subscribe(until="latest"):
+            for row in batch:
+                weight = row.pop("__weight")
+                rows[tuple(row.values())] += weight
+        return sorted(row for row, n in rows.items() for _ in range(n))
+
+    assert standing("SELECT item, shop, n FROM stock") == [("nib", 3, 4), ("pen", 1, 2)]
     with pytest.raises(rb.RiverbedDataError, match="PRIMARY KEY"):
         stock.push([(None, 1, 3)])
     with pytest.raises(rb.RiverbedSchemaError, match="shop, item"):
@@ -313,7 +322,7 @@ def test_a_stream_that_is_a_table_by_key(session: rb.Session) -> None:
     session.create_stream("seen", source=seen, schema={"name": "TEXT", "n": "BIGINT"})
     seen.push([("a", 1), ("b", 2), ("c", 3)])
     seen.delete(["a", ("b",)])
-    assert [r["name"] for b in session.sql("SELECT name FROM seen").subscribe(until="latest") for r in b] == ["c"]
+    assert standing("SELECT name FROM seen") == [("c",)]
     with pytest.raises(rb.RiverbedUsageError, match="upsert=True"):
         rb.MemoryStream().delete([("a",)])
     with pytest.raises(rb.RiverbedSchemaError, match="PRIMARY KEY"):
