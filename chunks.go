@@ -14,10 +14,44 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
+// chunk is rows in memory, and what is known of their columns.
+type chunk struct {
+	rows   arrow.RecordBatch
+	ranges []columnRange // by column
+}
+
+func newChunk(rows arrow.RecordBatch) *chunk {
+	return &chunk{rows: rows, ranges: make([]columnRange, rows.NumCols())}
+}
+
+// chunksOf cuts batches to chunks of a size that scans hand out and skip.
+func chunksOf(batches []arrow.RecordBatch) []*chunk {
+	var out []*chunk
+	for _, b := range batches {
+		if n := b.NumRows(); n > 0 && n <= chunkRows {
+			out = append(out, newChunk(b))
+			continue
+		}
+		for from := int64(0); from < b.NumRows(); from += chunkRows {
+			out = append(out, newChunk(b.NewSlice(from, min(from+chunkRows, b.NumRows()))))
+		}
+	}
+	return out
+}
+
+// batchesOf are the rows of chunks.
+func batchesOf(chunks []*chunk) []arrow.RecordBatch {
+	out := make([]arrow.RecordBatch, len(chunks))
+	for i, c := range chunks {
+		out[i] = c.rows
+	}
+	return out
+}
+
 // ArrowTable is a relation over batches that the caller holds.
 type ArrowTable struct {
 	fields []types.Field
-	chunks []arrow.RecordBatch
+	chunks []*chunk
 	rowIDs bool // the last column numbers the rows
 
 	counted sync.Once
@@ -35,7 +69,7 @@ func NewArrowTable(schema *arrow.Schema, batches []arrow.RecordBatch) (*ArrowTab
 			return nil, errs.New(errs.Schema, "register", "a column may not be named %q", f.Name)
 		}
 	}
-	return &ArrowTable{fields: fields, chunks: batches}, nil
+	return &ArrowTable{fields: fields, chunks: chunksOf(batches)}, nil
 }
 
 // Fields implements flow.Relation.
@@ -43,7 +77,7 @@ func (t *ArrowTable) Fields() []types.Field { return t.fields }
 
 // Stats implements flow.Relation.
 func (t *ArrowTable) Stats() flow.Stats {
-	t.counted.Do(func() { t.stats = chunkStats(t.chunks, t.fields) })
+	t.counted.Do(func() { t.stats = chunkStats(batchesOf(t.chunks), t.fields) })
 	return t.stats
 }
 
@@ -51,7 +85,7 @@ func (t *ArrowTable) Stats() flow.Stats {
 func (t *ArrowTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
 	s := newChunkScan(t.chunks, t.fields, req)
 	if t.rowIDs && req.Places {
-		s.places = func(chunk int) *flow.Places { return rowPlaces(rowIDs(s.chunks[chunk])) }
+		s.places = func(chunk int) *flow.Places { return rowPlaces(rowIDs(s.chunks[chunk].rows)) }
 	}
 	return s, nil
 }
@@ -73,28 +107,34 @@ func concatBatches(a, b arrow.RecordBatch) arrow.RecordBatch {
 	return array.NewRecordBatch(a.Schema(), cols, a.NumRows()+b.NumRows())
 }
 
-// memoryMorsel is the most rows of a batch that a scan hands out: large enough to cost nothing, small enough to share.
-const memoryMorsel = 64 << 10
+// chunkRows is the most rows of a chunk: large enough to cost nothing, small enough to share and to skip.
+const chunkRows = 64 << 10
 
-// chunkScan hands out batches that lie in memory, columns picked, big ones cut.
+// chunkScan hands out chunks, columns picked. Chunks in which no row can satisfy the conditions are left out.
 type chunkScan struct {
 	schema *arrow.Schema
 	at     []int
-	chunks []arrow.RecordBatch
+	chunks []*chunk
+	before []int64 // rows before each chunk, when places are asked for
 	next   atomic.Int64
 	places func(chunk int) *flow.Places // nil: not asked for
 }
 
-func newChunkScan(chunks []arrow.RecordBatch, fields []types.Field, req flow.ScanRequest) *chunkScan {
+func newChunkScan(chunks []*chunk, fields []types.Field, req flow.ScanRequest) *chunkScan {
 	picked := make([]types.Field, len(req.Columns))
 	for i, c := range req.Columns {
 		picked[i] = fields[c]
 	}
 	s := &chunkScan{schema: types.ArrowSchema(picked), at: req.Columns}
+	row := int64(0)
 	for _, c := range chunks {
-		for from := int64(0); from < c.NumRows(); from += memoryMorsel {
-			s.chunks = append(s.chunks, c.NewSlice(from, min(from+memoryMorsel, c.NumRows())))
+		if c.canMatch(req.Filters, fields) {
+			s.chunks = append(s.chunks, c)
+			if req.Places {
+				s.before = append(s.before, row)
+			}
 		}
+		row += c.rows.NumRows()
 	}
 	if req.Places {
 		s.places = s.counted
@@ -102,13 +142,9 @@ func newChunkScan(chunks []arrow.RecordBatch, fields []types.Field, req flow.Sca
 	return s
 }
 
-// counted numbers the rows from the first chunk on.
+// counted numbers the rows from the table's first on.
 func (s *chunkScan) counted(chunk int) *flow.Places {
-	first := int64(1)
-	for _, c := range s.chunks[:chunk] {
-		first += c.NumRows()
-	}
-	return &flow.Places{Unit: flow.RowNumber, Runs: []flow.Run{{At: first}}}
+	return &flow.Places{Unit: flow.RowNumber, Runs: []flow.Run{{At: s.before[chunk] + 1}}}
 }
 
 func (s *chunkScan) Next(context.Context, int) (*flow.Morsel, error) {
@@ -116,7 +152,7 @@ func (s *chunkScan) Next(context.Context, int) (*flow.Morsel, error) {
 	if i >= int64(len(s.chunks)) {
 		return nil, nil
 	}
-	b := s.chunks[i]
+	b := s.chunks[i].rows
 	cols := make([]arrow.Array, len(s.at))
 	for k, c := range s.at {
 		cols[k] = b.Column(c)

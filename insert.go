@@ -219,10 +219,10 @@ func (s *Session) insertIntoTable(ctx context.Context, cat *scopeCatalog, t *mem
 	return countResult(count), s.apply(ctx, edit)
 }
 
-func deltasOf(t *memTable, rows []arrow.RecordBatch, sign int64) []tableDelta {
-	out := make([]tableDelta, len(rows))
-	for i, b := range rows {
-		out[i] = tableDelta{t, b, sign}
+func deltasOf(t *memTable, chunks []*chunk, sign int64) []tableDelta {
+	out := make([]tableDelta, len(chunks))
+	for i, c := range chunks {
+		out[i] = tableDelta{t, c.rows, sign}
 	}
 	return out
 }

@@ -80,7 +80,7 @@ func (k *keptRows) Stats() flow.Stats {
 
 // Scan implements flow.Relation.
 func (k *keptRows) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
-	return newChunkScan(k.batches(), k.fields, req), nil
+	return newChunkScan(chunksOf(k.batches()), k.fields, req), nil
 }
 
 // keep books a step's late and bad rows.

@@ -68,7 +68,7 @@ func (t *memTable) present() *ArrowTable {
 	return t.now
 }
 
-func (t *memTable) snapshot() []arrow.RecordBatch { return t.present().chunks }
+func (t *memTable) snapshot() []*chunk { return t.present().chunks }
 
 // Stats implements flow.Relation.
 func (t *memTable) Stats() flow.Stats { return t.present().Stats() }
@@ -83,7 +83,7 @@ const mergeRows = 16 << 10
 // tableEdit is a change of a table that nobody else sees yet.
 type tableEdit struct {
 	t      *memTable
-	chunks []arrow.RecordBatch
+	chunks []*chunk
 	deltas []tableDelta
 }
 
@@ -99,21 +99,21 @@ func (e *tableEdit) append(cols []arrow.Array, n int) arrow.RecordBatch {
 	e.t.next += int64(n)
 	b := array.NewRecordBatch(types.ArrowSchema(e.t.fields), append(append([]arrow.Array{}, cols...), kernels.NewFixed(arrow.PrimitiveTypes.Int64, ids, nil)), int64(n))
 	chunks, tail := e.chunks, b
-	for len(chunks) > 0 && tail.NumRows() < mergeRows && chunks[len(chunks)-1].NumRows() <= tail.NumRows() {
-		tail = concatBatches(chunks[len(chunks)-1], tail)
+	for len(chunks) > 0 && tail.NumRows() < mergeRows && chunks[len(chunks)-1].rows.NumRows() <= tail.NumRows() {
+		tail = concatBatches(chunks[len(chunks)-1].rows, tail)
 		chunks = chunks[:len(chunks)-1]
 	}
-	e.chunks = append(chunks[:len(chunks):len(chunks)], tail)
+	e.chunks = append(chunks[:len(chunks):len(chunks)], chunksOf([]arrow.RecordBatch{tail})...)
 	e.deltas = append(e.deltas, tableDelta{e.t, b, 1})
 	return b
 }
 
 // remove takes away the rows with the given numbers.
 func (e *tableEdit) remove(ids map[int64]bool) {
-	var kept []arrow.RecordBatch
+	var kept []*chunk
 	for _, c := range e.chunks {
 		var stay, leave []int32
-		for i, id := range rowIDs(c) {
+		for i, id := range rowIDs(c.rows) {
 			if ids[id] {
 				leave = append(leave, int32(i))
 			} else {
@@ -125,9 +125,9 @@ func (e *tableEdit) remove(ids map[int64]bool) {
 			continue
 		}
 		if len(stay) > 0 {
-			kept = append(kept, takeBatch(c, stay))
+			kept = append(kept, newChunk(takeBatch(c.rows, stay)))
 		}
-		e.deltas = append(e.deltas, tableDelta{e.t, takeBatch(c, leave), -1})
+		e.deltas = append(e.deltas, tableDelta{e.t, takeBatch(c.rows, leave), -1})
 	}
 	e.chunks = kept
 	e.t.forgetKeys()
@@ -136,7 +136,7 @@ func (e *tableEdit) remove(ids map[int64]bool) {
 // clear takes away all rows and returns how many they were.
 func (e *tableEdit) clear() (rows int64) {
 	for _, c := range e.chunks {
-		rows += c.NumRows()
+		rows += c.rows.NumRows()
 	}
 	e.deltas = append(e.deltas, deltasOf(e.t, e.chunks, -1)...)
 	e.chunks = nil
@@ -145,7 +145,7 @@ func (e *tableEdit) clear() (rows int64) {
 }
 
 // replace puts a list of chunks in the place of the present one.
-func (t *memTable) replace(chunks []arrow.RecordBatch) {
+func (t *memTable) replace(chunks []*chunk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now = &ArrowTable{fields: t.fields, chunks: chunks, rowIDs: true}

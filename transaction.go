@@ -3,8 +3,6 @@ package riverbed
 import (
 	"context"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/sql"
 )
@@ -14,7 +12,7 @@ import (
 // session's turn begins, fills and ends it.
 type transaction struct {
 	cat     *catalog // as it was
-	before  map[*memTable][]arrow.RecordBatch
+	before  map[*memTable][]*chunk
 	deltas  []tableDelta
 	aborted bool
 }
@@ -59,7 +57,7 @@ func (s *Session) applyInTransaction(e *tableEdit, publish func() error) error {
 
 // committed is a table without the changes of the open transaction, which reach those who follow it at COMMIT. The session
 // is locked.
-func (s *Session) committed(t *memTable) []arrow.RecordBatch {
+func (s *Session) committed(t *memTable) []*chunk {
 	if s.txn != nil {
 		if before, ok := s.txn.before[t]; ok {
 			return before
@@ -115,7 +113,7 @@ func (s *Session) transactionStatement(ctx context.Context, st *sql.Transaction)
 	case st.Kind == sql.Begin:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.txn = &transaction{cat: s.cat.Load(), before: map[*memTable][]arrow.RecordBatch{}}
+		s.txn = &transaction{cat: s.cat.Load(), before: map[*memTable][]*chunk{}}
 		return s.usable()
 	case txn == nil:
 		return errs.E(errs.Usage, "transaction", st.Position(), "no transaction is open")

@@ -71,7 +71,7 @@ func (z *zset) add(d flow.Delta) {
 // table is the rows, each as often as it stands there.
 func (z *zset) table() *ArrowTable {
 	if z.cached == nil {
-		z.cached = &ArrowTable{fields: z.fields, chunks: z.batches()}
+		z.cached = &ArrowTable{fields: z.fields, chunks: chunksOf(z.batches())}
 	}
 	return z.cached
 }
@@ -112,7 +112,7 @@ func NewAccumulated(fields []types.Field) *Accumulated { return &Accumulated{new
 func (a *Accumulated) Add(d flow.Delta) { a.z.add(d) }
 
 // Batches are the rows.
-func (a *Accumulated) Batches() []arrow.RecordBatch { return a.z.table().chunks }
+func (a *Accumulated) Batches() []arrow.RecordBatch { return a.z.batches() }
 
 // Negative reports whether some row stands there less than zero times, which no correct changelog gives.
 func (a *Accumulated) Negative() bool {

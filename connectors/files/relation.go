@@ -126,10 +126,10 @@ func mergeStats(a, b flow.ColumnStats) flow.ColumnStats {
 		a.Min, a.Max = nil, nil
 		return a
 	}
-	if o, ok := compareValues(b.Min, a.Min); ok && o < 0 {
+	if o, ok := flow.CompareBounds(b.Min, a.Min); ok && o < 0 {
 		a.Min = b.Min
 	}
-	if o, ok := compareValues(b.Max, a.Max); ok && o > 0 {
+	if o, ok := flow.CompareBounds(b.Max, a.Max); ok && o > 0 {
 		a.Max = b.Max
 	}
 	return a
@@ -206,7 +206,7 @@ func (r *Relation) fileCanMatch(file int, filters []flow.Predicate) bool {
 		if v == nil {
 			s.Nulls = 1
 		}
-		if !canMatch(p, r.set.fields[p.Column].Type, s, rows) {
+		if !p.CanMatch(r.set.fields[p.Column].Type, s, rows) {
 			return false
 		}
 	}
@@ -215,7 +215,7 @@ func (r *Relation) fileCanMatch(file int, filters []flow.Predicate) bool {
 
 func (m *member) unitCanMatch(unit int, filters []flow.Predicate) bool {
 	for _, p := range filters {
-		if s, ok := m.unitStats(unit, p.Column); ok && !canMatch(p, m.set.fields[p.Column].Type, s, m.file.Units()[unit].Rows) {
+		if s, ok := m.unitStats(unit, p.Column); ok && !p.CanMatch(m.set.fields[p.Column].Type, s, m.file.Units()[unit].Rows) {
 			return false
 		}
 	}

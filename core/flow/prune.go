@@ -1,4 +1,4 @@
-package files
+package flow
 
 import (
 	"bytes"
@@ -7,18 +7,17 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
-	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// canMatch reports whether a row of a unit with rows rows may satisfy p, given the column's statistics.
+// CanMatch reports whether one of so many rows (-1: unknown) may satisfy p, given the type and the statistics of its column.
 // It answers true when in doubt.
-func canMatch(p flow.Predicate, t types.Type, s flow.ColumnStats, rows int64) bool {
+func (p Predicate) CanMatch(t types.Type, s ColumnStats, rows int64) bool {
 	allNull := rows >= 0 && s.Nulls >= 0 && s.Nulls >= rows
 	switch p.Op {
-	case flow.CmpIsNull:
+	case CmpIsNull:
 		return s.Nulls != 0
-	case flow.CmpIsNotNull:
+	case CmpIsNotNull:
 		return !allNull
 	}
 	if allNull && rows > 0 {
@@ -27,7 +26,7 @@ func canMatch(p flow.Predicate, t types.Type, s flow.ColumnStats, rows int64) bo
 	if s.Min == nil || s.Max == nil {
 		return true
 	}
-	if p.Op == flow.CmpIn {
+	if p.Op == CmpIn {
 		for _, v := range p.Values {
 			if v != nil && inRange(t, s, v) {
 				return true
@@ -41,34 +40,34 @@ func canMatch(p flow.Predicate, t types.Type, s flow.ColumnStats, rows int64) bo
 	v := p.Values[0]
 	// NaN sorts above all numbers and statistics leave it out, so a column of floats has no upper bound.
 	unbounded := t.IsFloat()
-	lo, ok1 := compareValues(s.Min, v)
-	hi, ok2 := compareValues(s.Max, v)
+	lo, ok1 := CompareBounds(s.Min, v)
+	hi, ok2 := CompareBounds(s.Max, v)
 	if !ok1 || !ok2 {
 		return true
 	}
 	switch p.Op {
-	case flow.CmpEq:
+	case CmpEq:
 		return inRange(t, s, v)
-	case flow.CmpNe:
+	case CmpNe:
 		return unbounded || lo != 0 || hi != 0
-	case flow.CmpLt:
+	case CmpLt:
 		return lo < 0
-	case flow.CmpLe:
+	case CmpLe:
 		return lo <= 0
-	case flow.CmpGt:
+	case CmpGt:
 		return unbounded || hi > 0
-	case flow.CmpGe:
+	case CmpGe:
 		return unbounded || hi >= 0
 	}
 	return true
 }
 
-func inRange(t types.Type, s flow.ColumnStats, v types.Value) bool {
+func inRange(t types.Type, s ColumnStats, v types.Value) bool {
 	if t.IsFloat() && isNaN(v) {
 		return true
 	}
-	lo, ok1 := compareValues(s.Min, v)
-	hi, ok2 := compareValues(s.Max, v)
+	lo, ok1 := CompareBounds(s.Min, v)
+	hi, ok2 := CompareBounds(s.Max, v)
 	return !ok1 || !ok2 || lo <= 0 && hi >= 0
 }
 
@@ -82,8 +81,8 @@ func isNaN(v types.Value) bool {
 	return false
 }
 
-// compareValues orders two values of one type; ok is false when they cannot be ordered here.
-func compareValues(a, b types.Value) (order int, ok bool) {
+// CompareBounds orders two values of one type; ok is false when they cannot be ordered as bounds.
+func CompareBounds(a, b types.Value) (order int, ok bool) {
 	if isNaN(a) || isNaN(b) {
 		return 0, false
 	}
