@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	pq "github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
 	pqfile "github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
@@ -127,13 +128,43 @@ func (p *parquetFile) stats(group, c int) (flow.ColumnStats, bool) {
 	if s.HasNullCount() {
 		out.Nulls = s.NullCount()
 	}
-	if s.HasDistinctCount() {
-		out.Distinct = s.DistinctCount()
-	}
 	if s.HasMinMax() {
 		out.Min, out.Max = l.stat(s.EncodeMin()), l.stat(s.EncodeMax())
 	}
+	if s.HasDistinctCount() {
+		out.Distinct = s.DistinctCount()
+	} else if s.HasMinMax() && chunk.Type() == pq.Types.ByteArray {
+		out.Distinct = dictionaryValues(chunk, s.EncodeMin(), s.EncodeMax())
+	}
 	return out, true
+}
+
+const (
+	smallDictionary  = 4 << 10 // bytes
+	dictionaryHeader = 14      // of the page that holds it
+)
+
+// dictionaryValues estimates how many texts a small dictionary holds, from its size in the file: a writer that tells no number
+// of different values still says where the dictionary begins and ends. A large one is left open, since it may not
+// hold all values. Texts that begin alike are mostly compressed.
+func dictionaryValues(chunk *metadata.ColumnChunkMetaData, least, greatest []byte) int64 {
+	size := chunk.DataPageOffset() - chunk.DictionaryPageOffset() - dictionaryHeader
+	if !chunk.HasDictionaryPage() || size <= 0 || size > smallDictionary {
+		return 0
+	}
+	value := 4 + (len(least)+len(greatest))/2
+	if chunk.Compression() != compress.Codecs.Uncompressed {
+		same := 0
+		for same < min(len(least), len(greatest)) && least[same] == greatest[same] {
+			same++
+		}
+		value -= same
+	}
+	n := size / int64(max(value, 2))
+	if n >= chunk.NumValues()/8 {
+		return 0
+	}
+	return max(n, 1)
 }
 
 // Read opens the columns of one row group.
