@@ -1,0 +1,75 @@
+"""NEXMark questions over Parquet streams on Riverbed.
+
+python ours.py FOLDER REPEAT QUESTION…
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import resource
+import sys
+import threading
+import time
+
+from questions import STREAMS, queries, reads
+
+import riverbed as rb
+
+
+def cpu() -> float:
+    u = resource.getrusage(resource.RUSAGE_SELF)
+    return u.ru_utime + u.ru_stime
+
+
+def once(question: str, sql: str, folder: pathlib.Path) -> dict[str, object]:
+    import pyarrow.parquet as pq
+
+    session = rb.Session(config={"parallelism": 2})
+    for name in reads(sql):
+        columns = re.sub(r" string\b", " varchar", STREAMS[name])
+        session.sql(
+            f"CREATE STREAM {name} ({columns}, WATERMARK FOR dateTime AS dateTime - INTERVAL '4 seconds') "
+            f"WITH (connector = 'parquet', path = '{folder / name}.parquet')"
+        )
+    rows = sum(pq.read_metadata(folder / f"{name}.parquet").num_rows for name in reads(sql))
+    c, t = cpu(), time.perf_counter()
+    last = [t, c]
+    with session.sql(sql).subscribe() as changes:
+
+        def read() -> None:
+            for _ in changes:
+                last[:] = time.perf_counter(), cpu()
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        # A stream over files does not end: all rows are in when it has read as many, and all is done when it rests.
+        while changes.metrics()["rows_in"] < rows:
+            time.sleep(0.005)
+        seen = (time.perf_counter(), cpu())
+        time.sleep(0.2)
+        figures = changes.metrics()
+        changes.close()
+        reader.join()
+    wall, used = (max(a, b) for a, b in zip(last, seen, strict=True))
+    return {
+        "question": question,
+        "events": rows,
+        "wall": wall - t,
+        "cpu": used - c,
+        "events_per_s": rows / (wall - t),
+        "changes": figures["rows_out"],
+    }
+
+
+def main() -> None:
+    folder, repeat, *questions = sys.argv[1:]
+    texts = queries()
+    for q in questions:
+        once(q, texts[q], pathlib.Path(folder))  # the first run reads the files into the page cache
+        for _ in range(int(repeat)):
+            print(json.dumps(once(q, texts[q], pathlib.Path(folder))), flush=True)
+
+
+main()

@@ -1,0 +1,143 @@
+"""NEXMark from Parquet files, incremental, beside Flink SQL in its mini-cluster.
+
+    make bench CASE=flink                 all questions that both can say, 2 million events
+    python bench/run.py flink --queries q1,q5 --events 200000
+
+Both engines read the same Parquet files as streams with the same watermark. Flink is given what is best for it:
+its heap state backend, no checkpoints, objects reused, a sink that drops what it gets, and a JVM that has run the
+question once before the run that counts. Ours reads all changes in Python. CPU is all of the process, or the JVM,
+from submission to the last change. Flink's answers are not compared: its changes are dropped. It is fetched into
+build/flink (PyPI, Maven Central) and needs Java 17 and mvn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import harness
+
+HERE = pathlib.Path(__file__).resolve().parent
+HOME = HERE.parent.parent / "build" / "flink"
+VERSION = "2.3.0"
+JARS = (
+    f"org.apache.flink:flink-sql-parquet:{VERSION}",
+    "org.apache.hadoop:hadoop-client-api:3.3.6",
+    "org.apache.hadoop:hadoop-client-runtime:3.3.6",
+    "commons-logging:commons-logging:1.2",
+)
+
+
+def python() -> pathlib.Path:
+    """Give the interpreter of an environment with PyFlink, made once."""
+    found = HOME / "venv" / "bin" / "python"
+    done = HOME / "done"
+    if done.exists():
+        return found
+    for tool in ("java", "mvn"):
+        if not shutil.which(tool):
+            raise SystemExit(f"bench flink: {tool} is not installed; Flink needs Java 17 and Maven")
+    print("fetching Flink (about 900 MB installed)", flush=True)
+    HOME.mkdir(parents=True, exist_ok=True)
+    run = lambda *command: subprocess.run(command, check=True)  # noqa: E731
+    run(sys.executable, "-m", "venv", str(HOME / "venv"))
+    run(str(found), "-m", "pip", "install", "-q", "uv")
+    run(
+        str(found),
+        "-m",
+        "uv",
+        "pip",
+        "install",
+        "-q",
+        "--python",
+        str(found),
+        f"apache-flink=={VERSION}",
+        "setuptools<81",
+    )
+    for jar in JARS:
+        run("mvn", "-q", "-B", "dependency:copy", f"-Dartifact={jar}", f"-DoutputDirectory={HOME / 'jars'}")
+    done.touch()
+    return found
+
+
+def ask(command: list[str], questions: list[str], folder: pathlib.Path, repeat: int) -> dict[str, list[dict[str, Any]]]:
+    """Run an engine's script over the questions; it prints one JSON object a run."""
+    out: dict[str, list[dict[str, Any]]] = {q: [] for q in questions}
+    done = subprocess.run(
+        [*command, str(folder), str(repeat), *questions],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"RIVERBED_FLINK_JARS": str(HOME / "jars")},
+    )
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            figures = json.loads(line)
+            out[figures["question"]].append(figures)
+    if done.returncode:
+        print(f"bench flink: {command[-1]} ended with code {done.returncode}", file=sys.stderr)
+    return out
+
+
+def main(argv: list[str]) -> None:
+    sys.path.insert(0, str(HERE))
+    from questions import FLINK
+
+    p = argparse.ArgumentParser(prog="bench flink")
+    p.add_argument("part", nargs="?")
+    p.add_argument("--events", type=int, default=2_000_000)
+    p.add_argument("--queries", default="")
+    p.add_argument("--repeat", type=int, default=3)
+    p.add_argument("--alone", action="store_true", help="without Flink")
+    a = p.parse_args(argv)
+    sys.path.insert(0, str(HERE.parent / "nexmark"))
+    questions = [a.part] if a.part else [q for q in a.queries.split(",") if q] or list(FLINK)
+    folder = harness.DATA / f"nexmark-{a.events}"
+    if not folder.exists():
+        raise SystemExit(
+            f"bench flink: make the events first: python bench/run.py nexmark --events {a.events} --queries q0"
+        )
+    flink = None if a.alone else python()
+    ours: dict[str, list[dict[str, Any]]] = {q: [] for q in questions}
+    theirs: dict[str, list[dict[str, Any]]] = {q: [] for q in questions}
+    for q in questions:  # in turn, a question at a time
+        ours[q] += ask([sys.executable, str(HERE / "ours.py")], [q], folder, a.repeat)[q]
+        if flink:
+            theirs[q] += ask([str(flink), str(HERE / "theirs.py")], [q], folder, a.repeat)[q]
+        print(
+            f"  {q}: ours {per_million(ours[q]):.3g}, flink {per_million(theirs[q]):.3g} CPU s per million", flush=True
+        )
+    rows = [
+        [
+            q,
+            ours[q][0]["events"] if ours[q] else "",
+            harness.median(ours[q], "events_per_s"),
+            harness.median(theirs[q], "events_per_s"),
+            per_million(ours[q]),
+            per_million(theirs[q]),
+            per_million(ours[q]) / per_million(theirs[q]),
+        ]
+        for q in questions
+    ]
+    print(
+        f"\nNEXMark from Parquet, {a.events:,} events, parallelism 2, medians of {a.repeat}, "
+        f"CPU seconds per million events; {harness.machine()}\nFlink {VERSION}\n"
+        + harness.table(["query", "events", "events/s", "flink events/s", "riverbed", "flink", "over flink"], rows)
+    )
+    ratios = [r[-1] for r in rows if isinstance(r[-1], float) and not math.isnan(r[-1])]
+    print(
+        f"\nCPU over Flink's: geometric mean {harness.geomean(ratios):.3g}, at most {max(ratios, default=math.nan):.3g}"
+    )
+    print(
+        "raw answers: " + str(harness.save("flink", {q: {"riverbed": ours[q], "flink": theirs[q]} for q in questions}))
+    )
+
+
+def per_million(runs: list[dict[str, Any]]) -> float:
+    return harness.median(runs, "cpu") / runs[0]["events"] * 1e6 if runs else math.nan

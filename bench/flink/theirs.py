@@ -1,0 +1,83 @@
+"""NEXMark questions over Parquet files as streams on Flink SQL's mini-cluster.
+
+python theirs.py FOLDER REPEAT QUESTION…
+
+Runs in an environment with PyFlink. CPU is that of the JVM, which is this process's child.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+import time
+
+from pyflink.common import Configuration
+from pyflink.table import EnvironmentSettings, TableEnvironment
+from questions import FLINK, STREAMS, rows
+
+CONFIG = {
+    "parallelism.default": "2",
+    "taskmanager.numberOfTaskSlots": "2",
+    "taskmanager.memory.process.size": "6g",
+    "state.backend.type": "hashmap",
+    "pipeline.object-reuse": "true",
+    "table.exec.source.idle-timeout": "1 s",
+    "table.exec.sink.not-null-enforcer": "DROP",
+}
+
+
+def cpu() -> float:
+    """CPU seconds of this process and its children, the JVM among them."""
+    ticks = 0
+    me = os.getpid()
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(entry.name) == me or int(fields[1]) == me:
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    folder, repeat, *questions = sys.argv[1:]
+    config = Configuration()
+    jars = sorted(pathlib.Path(os.environ["RIVERBED_FLINK_JARS"]).glob("*.jar"))
+    for key, value in (CONFIG | {"pipeline.jars": ";".join(f"file://{j}" for j in jars)}).items():
+        config.set_string(key, value)
+    settings = EnvironmentSettings.new_instance().in_streaming_mode().with_configuration(config).build()
+    env = TableEnvironment.create(settings)
+    for name, columns in STREAMS.items():
+        columns = columns.replace("dateTime", "`dateTime`").replace("timestamp", "timestamp(3)")
+        env.execute_sql(
+            f"create table {name} ({columns}, watermark for `dateTime` as `dateTime` - interval '4' second) with "
+            f"('connector' = 'filesystem', 'path' = 'file://{folder}/{name}.parquet', 'format' = 'parquet', "
+            "'parquet.utc-timezone' = 'true')"
+        )
+    for q in questions:
+        sql, reads = FLINK[q]
+        schema = env.sql_query(sql).get_schema()
+        names = schema.get_field_names()
+        columns = ", ".join(
+            f"`{n}` {schema.get_field_data_type(n)}".replace(" *ROWTIME*", "").replace(" NOT NULL", "") for n in names
+        )
+        env.execute_sql(f"create table sink_{q} ({columns}) with ('connector' = 'blackhole')")
+        events = sum(rows(pathlib.Path(folder) / f"{n}.parquet") for n in reads)
+        for run in range(int(repeat) + 1):
+            c, t = cpu(), time.perf_counter()
+            env.execute_sql(f"insert into sink_{q} {sql}").wait()
+            wall, used = time.perf_counter() - t, cpu() - c
+            if run:  # the first run warms the JVM
+                print(
+                    json.dumps(
+                        {"question": q, "events": events, "wall": wall, "cpu": used, "events_per_s": events / wall}
+                    ),
+                    flush=True,
+                )
+
+
+main()
