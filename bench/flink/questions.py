@@ -101,8 +101,8 @@ FLINK: dict[str, tuple[str, tuple[str, ...]]] = {
         ("bid",),
     ),
     "q19": (
-        "select auction, bidder, price, rn from (select *, row_number() over (partition by auction order by price desc) as "
-        "rn from bid) where rn <= 10",
+        "select auction, bidder, price, rn from (select *, row_number() over (partition by auction "
+        "order by price desc) as rn from bid) where rn <= 10",
         ("bid",),
     ),
     "q20": (
