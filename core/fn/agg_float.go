@@ -49,16 +49,18 @@ func (s *floatSumAcc) Merge(other Accumulator, into []uint32) error {
 	return nil
 }
 
-func (s *floatSumAcc) Result(groups []uint32) (arrow.Array, error) {
-	out, valid := make([]float64, len(groups)), newValidBits(len(groups))
+func (s *floatSumAcc) Result(groups []uint32) (arrow.Array, error) { return s.ResultOf(s, groups) }
+
+func (s *floatSumAcc) ResultOf(of Accumulator, groups []uint32) (arrow.Array, error) {
+	out, valid, sums := make([]float64, len(groups)), newValidBits(len(groups)), &of.(*floatSumAcc).sums
 	for i, g := range groups {
-		switch n := s.sums.Rows(g); {
+		switch n := sums.Rows(g); {
 		case n == 0 || s.mean && n < 0:
 			valid.null(i)
 		case s.mean:
-			out[i] = s.sums.Mean(g)
+			out[i] = sums.Mean(g)
 		default:
-			out[i] = s.sums.Sum(g)
+			out[i] = sums.Sum(g)
 		}
 	}
 	return kernels.NewFixed(arrow.PrimitiveTypes.Float64, out, valid.bits), nil
@@ -97,16 +99,18 @@ func (m *momentAcc) Merge(other Accumulator, into []uint32) error {
 	return nil
 }
 
-func (m *momentAcc) Result(groups []uint32) (arrow.Array, error) {
-	out, valid := make([]float64, len(groups)), newValidBits(len(groups))
+func (m *momentAcc) Result(groups []uint32) (arrow.Array, error) { return m.ResultOf(m, groups) }
+
+func (m *momentAcc) ResultOf(of Accumulator, groups []uint32) (arrow.Array, error) {
+	out, valid, moments := make([]float64, len(groups)), newValidBits(len(groups)), &of.(*momentAcc).moments
 	for i, g := range groups {
 		switch {
-		case m.moments.Sums.Rows(g) <= m.ddof:
+		case moments.Rows(g) <= m.ddof:
 			valid.null(i)
 		case m.root:
-			out[i] = m.moments.Deviation(g, m.ddof)
+			out[i] = moments.Deviation(g, m.ddof)
 		default:
-			out[i] = m.moments.Variance(g, m.ddof)
+			out[i] = moments.Variance(g, m.ddof)
 		}
 	}
 	return kernels.NewFixed(arrow.PrimitiveTypes.Float64, out, valid.bits), nil

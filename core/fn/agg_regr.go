@@ -116,19 +116,21 @@ func (a *pairAcc) Merge(other Accumulator, into []uint32) error {
 	return nil
 }
 
-func (a *pairAcc) Result(groups []uint32) (arrow.Array, error) {
-	out, valid := make([]float64, len(groups)), newValidBits(len(groups))
+func (a *pairAcc) Result(groups []uint32) (arrow.Array, error) { return a.ResultOf(a, groups) }
+
+func (a *pairAcc) ResultOf(of Accumulator, groups []uint32) (arrow.Array, error) {
+	out, valid, sums := make([]float64, len(groups)), newValidBits(len(groups)), &of.(*pairAcc).sums
 	for i, g := range groups {
-		p := pairSums{n: a.sums.Rows(g)}
+		p := pairSums{n: sums.Rows(g)}
 		if p.n <= 0 {
 			valid.null(i)
 			continue
 		}
-		p.xx, p.yy, p.xy, p.ok = a.sums.Spreads(g)
+		p.xx, p.yy, p.xy, p.ok = sums.Spreads(g)
 		if p.ok {
-			p.sumX, p.sumY = a.sums.X.Exact(g), a.sums.Y.Exact(g)
+			p.sumX, p.sumY = sums.X.Exact(g), sums.Y.Exact(g)
 		}
-		p.meanX, p.meanY = a.sums.X.Mean(g), a.sums.Y.Mean(g)
+		p.meanX, p.meanY = sums.X.Mean(g), sums.Y.Mean(g)
 		v, ok := a.value(&p)
 		if out[i] = v; !ok {
 			valid.null(i)

@@ -17,7 +17,7 @@ var sumAggregates = []*Aggregate{
 	{
 		Name: "sum", Category: Aggregated, Algebra: Linear,
 		Summary: "Add the values; NULL when there are none. Sums of DOUBLE are exact, rounded once.",
-		Overloads: append(perType(integerTypes, AggOverload{Returns: types.Int128, New: newSum}),
+		Overloads: append(perType(integerTypes, AggOverload{Returns: types.Int128, New: newSum, Shifts: true}),
 			AggOverload{Args: []types.Type{{Kind: types.Decimal}}, Resolve: sumDecimal, New: newSum},
 			AggOverload{Args: []types.Type{types.Float64}, Returns: types.Float64, New: newFloatSum},
 			AggOverload{Args: []types.Type{types.Span}, Returns: types.Span, New: newSpanSum},
@@ -33,7 +33,7 @@ var sumAggregates = []*Aggregate{
 	{
 		Name: "avg", Aliases: []string{"mean"}, Category: Aggregated, Algebra: Linear,
 		Summary: "The mean: the exact sum over the number of values, rounded once.",
-		Overloads: append(perType(integerTypes[1:], AggOverload{Returns: types.Float64, New: newMean}),
+		Overloads: append(perType(integerTypes[1:], AggOverload{Returns: types.Float64, New: newMean, Shifts: true}),
 			AggOverload{Args: []types.Type{{Kind: types.Decimal}}, Returns: types.Float64, New: newMean},
 			AggOverload{Args: []types.Type{types.Float64}, Returns: types.Float64, New: newFloatMean},
 			AggOverload{Args: []types.Type{types.TsUS}, Returns: types.TsUS, New: newMean},
@@ -273,14 +273,16 @@ func (w *wideInt) fits(t types.Type) bool {
 	return hi < decimalLimit[1] || hi == decimalLimit[1] && lo < decimalLimit[0]
 }
 
-func (s *sumAcc) Result(groups []uint32) (arrow.Array, error) {
-	valid := newValidBits(len(groups))
+func (s *sumAcc) Result(groups []uint32) (arrow.Array, error) { return s.ResultOf(s, groups) }
+
+func (s *sumAcc) ResultOf(of Accumulator, groups []uint32) (arrow.Array, error) {
+	valid, acc := newValidBits(len(groups)), of.(*sumAcc).acc
 	if s.mean {
-		return s.means(groups, valid)
+		return s.means(acc, groups, valid)
 	}
 	out := make([][2]uint64, len(groups))
 	for i, g := range groups {
-		w := &s.acc[g]
+		w := s.shifted(acc[g])
 		if w.rows == 0 {
 			valid.null(i)
 			continue
@@ -292,6 +294,15 @@ func (s *sumAcc) Result(groups []uint32) (arrow.Array, error) {
 		out[i] = [2]uint64{w.lo, w.mid}
 	}
 	return kernels.NewFixed(s.cfg.Ret.Arrow(), out, valid.bits), nil
+}
+
+// shifted is the sum with the call's shift added to each row.
+func (s *sumAcc) shifted(w wideInt) wideInt {
+	if rows := w.rows; s.cfg.Shift != 0 {
+		w.addTimes(uint64(s.cfg.Shift), s.cfg.Shift>>63, rows)
+		w.rows = rows
+	}
+	return w
 }
 
 func (s *sumAcc) Reset(groups []uint32) {
@@ -312,20 +323,20 @@ func meanOf(w *wideInt, scale *big.Int) uint64 {
 }
 
 // means divides each sum by its rows: to the nearest DOUBLE, or towards zero for times.
-func (s *sumAcc) means(groups []uint32, valid *validBits) (arrow.Array, error) {
+func (s *sumAcc) means(acc []wideInt, groups []uint32, valid *validBits) (arrow.Array, error) {
 	scale := big.NewInt(1)
 	if t := s.cfg.Args[0]; t.Kind == types.Decimal {
 		scale.Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)
 	}
 	out := make([]uint64, len(groups))
 	for i, g := range groups {
-		w := &s.acc[g]
+		w := s.shifted(acc[g])
 		if w.rows <= 0 {
 			valid.null(i)
 			continue
 		}
 		if s.cfg.Ret.Kind == types.Double {
-			out[i] = meanOf(w, scale)
+			out[i] = meanOf(&w, scale)
 		} else {
 			out[i] = uint64(new(big.Int).Quo(w.big(), big.NewInt(w.rows)).Int64())
 		}

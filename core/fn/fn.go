@@ -170,6 +170,8 @@ type AggOverload struct {
 	New func(c AggConfig) Accumulator
 	// NewRetract makes one that takes negative weights; nil when New's does (Linear).
 	NewRetract func(c AggConfig) Accumulator
+	// Shifts: New's takes AggConfig.Shift.
+	Shifts bool
 }
 
 // AggConfig is what an accumulator is made for.
@@ -180,6 +182,8 @@ type AggConfig struct {
 	// Ordering aggregates: Args holds Plain arguments, then the order keys (directions in Order), then the tie-break columns.
 	Plain int
 	Order []SortKey
+	// Shift is a whole number that counts as added to the argument in every row.
+	Shift int64
 }
 
 // SortKey is one ORDER BY key. The default is DuckDB's: ascending, NULLS LAST.

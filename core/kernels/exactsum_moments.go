@@ -11,21 +11,31 @@ import (
 type Moments struct {
 	Sums    FloatSums
 	squares Products
+	fixed   []fixedMoment // nil: not used yet
+	unit    uint64
 }
 
 // Resize makes room for n groups.
 func (m *Moments) Resize(n int) {
 	m.Sums.Resize(n)
 	m.squares.Resize(n)
+	if m.fixed != nil && n > len(m.fixed) {
+		m.fixed = append(m.fixed, make([]fixedMoment, n-len(m.fixed))...)
+	}
 }
 
 // Bytes is the memory held.
-func (m *Moments) Bytes() int64 { return m.Sums.Bytes() + m.squares.Bytes() }
+func (m *Moments) Bytes() int64 {
+	return m.Sums.Bytes() + m.squares.Bytes() + int64(48*cap(m.fixed))
+}
 
 // Add is FloatSums.Add, for both sums.
 func (m *Moments) Add(groups []uint32, vals []float64, valid []byte, weights []int64) {
-	m.Sums.Add(groups, vals, valid, weights)
-	g, w := uint32(0), int64(1)
+	if weights == nil {
+		m.addFixed(groups, vals, valid)
+		return
+	}
+	g := uint32(0)
 	for i, x := range vals {
 		if valid != nil && !Bit(valid, i) {
 			continue
@@ -33,15 +43,25 @@ func (m *Moments) Add(groups []uint32, vals []float64, valid []byte, weights []i
 		if groups != nil {
 			g = groups[i]
 		}
-		if weights != nil {
-			w = weights[i]
-		}
-		m.squares.Add(g, x, x, w)
+		m.addOne(g, x, weights[i])
 	}
+}
+
+// addOne adds any value, w times.
+func (m *Moments) addOne(g uint32, x float64, w int64) {
+	m.Sums.addSlow(&m.Sums.acc[g], x, w)
+	m.squares.Add(g, x, x, w)
+}
+
+// Rows is the sum of the weights of a group's rows.
+func (m *Moments) Rows(g uint32) int64 {
+	m.settle(g)
+	return m.Sums.Rows(g)
 }
 
 // Merge adds o's group i to this one's group into[i].
 func (m *Moments) Merge(o *Moments, into []uint32) {
+	o.settleAll()
 	m.Sums.Merge(&o.Sums, into)
 	m.squares.Merge(&o.squares, into)
 }
@@ -50,16 +70,25 @@ func (m *Moments) Merge(o *Moments, into []uint32) {
 func (m *Moments) Reset(groups []uint32) {
 	m.Sums.Reset(groups)
 	m.squares.Reset(groups)
+	if m.fixed != nil {
+		for _, g := range groups {
+			m.fixed[g] = fixedMoment{}
+		}
+	}
 }
 
 // Save appends a group as bytes.
-func (m *Moments) Save(dst []byte, g uint32) []byte { return m.squares.Save(m.Sums.Save(dst, g), g) }
+func (m *Moments) Save(dst []byte, g uint32) []byte {
+	m.settle(g)
+	return m.squares.Save(m.Sums.Save(dst, g), g)
+}
 
 // Load adds what Save wrote to a group.
 func (m *Moments) Load(g uint32, saved []byte) { m.squares.Load(g, m.Sums.Load(g, saved)) }
 
 // Variance is the sum of squared distances from the mean, divided by the rows less ddof. There must be more rows than ddof.
 func (m *Moments) Variance(g uint32, ddof int64) float64 {
+	m.settle(g)
 	v, finite := spread(&m.Sums, &m.Sums, &m.squares, g)
 	if !finite {
 		return math.NaN()
@@ -69,6 +98,7 @@ func (m *Moments) Variance(g uint32, ddof int64) float64 {
 
 // Deviation is the square root of Variance, rounded once from the exact value.
 func (m *Moments) Deviation(g uint32, ddof int64) float64 {
+	m.settle(g)
 	v, finite := spread(&m.Sums, &m.Sums, &m.squares, g)
 	if !finite {
 		return math.NaN()
@@ -78,8 +108,10 @@ func (m *Moments) Deviation(g uint32, ddof int64) float64 {
 
 // Comoments keeps what covariances, correlations and regressions of pairs (x, y) are made of.
 type Comoments struct {
-	X, Y       FloatSums
-	xx, yy, xy Products
+	X, Y         FloatSums
+	xx, yy, xy   Products
+	fixed        []fixedPair // nil: not used yet
+	unitX, unitY uint64
 }
 
 // Resize makes room for n groups.
@@ -89,33 +121,41 @@ func (m *Comoments) Resize(n int) {
 	m.xx.Resize(n)
 	m.yy.Resize(n)
 	m.xy.Resize(n)
+	if m.fixed != nil && n > len(m.fixed) {
+		m.fixed = append(m.fixed, make([]fixedPair, n-len(m.fixed))...)
+	}
 }
 
 // Bytes is the memory held.
 func (m *Comoments) Bytes() int64 {
-	return m.X.Bytes() + m.Y.Bytes() + m.xx.Bytes() + m.yy.Bytes() + m.xy.Bytes()
+	return m.X.Bytes() + m.Y.Bytes() + m.xx.Bytes() + m.yy.Bytes() + m.xy.Bytes() + int64(112*cap(m.fixed))
 }
 
 // Add adds pairs as FloatSums.Add adds values.
 func (m *Comoments) Add(groups []uint32, x, y []float64, valid []byte, weights []int64) {
-	m.X.Add(groups, x, valid, weights)
-	m.Y.Add(groups, y, valid, weights)
-	w := int64(1)
-	for i, g := range groups {
-		if valid != nil && !Bit(valid, i) {
-			continue
-		}
-		if weights != nil {
-			w = weights[i]
-		}
-		m.xx.Add(g, x[i], x[i], w)
-		m.yy.Add(g, y[i], y[i], w)
-		m.xy.Add(g, x[i], y[i], w)
+	if weights == nil {
+		m.addFixed(groups, x, y, valid)
+		return
 	}
+	for i, g := range groups {
+		if valid == nil || Bit(valid, i) {
+			m.addOne(g, x[i], y[i], weights[i])
+		}
+	}
+}
+
+// addOne adds any pair, w times.
+func (m *Comoments) addOne(g uint32, x, y float64, w int64) {
+	m.X.addSlow(&m.X.acc[g], x, w)
+	m.Y.addSlow(&m.Y.acc[g], y, w)
+	m.xx.Add(g, x, x, w)
+	m.yy.Add(g, y, y, w)
+	m.xy.Add(g, x, y, w)
 }
 
 // Merge adds o's group i to this one's group into[i].
 func (m *Comoments) Merge(o *Comoments, into []uint32) {
+	o.settleAll()
 	m.X.Merge(&o.X, into)
 	m.Y.Merge(&o.Y, into)
 	m.xx.Merge(&o.xx, into)
@@ -130,10 +170,16 @@ func (m *Comoments) Reset(groups []uint32) {
 	m.xx.Reset(groups)
 	m.yy.Reset(groups)
 	m.xy.Reset(groups)
+	if m.fixed != nil {
+		for _, g := range groups {
+			m.fixed[g] = fixedPair{}
+		}
+	}
 }
 
 // Save appends a group as bytes.
 func (m *Comoments) Save(dst []byte, g uint32) []byte {
+	m.settle(g)
 	dst = m.Y.Save(m.X.Save(dst, g), g)
 	return m.xy.Save(m.yy.Save(m.xx.Save(dst, g), g), g)
 }
@@ -145,11 +191,15 @@ func (m *Comoments) Load(g uint32, saved []byte) {
 }
 
 // Rows is the sum of the weights of a group's pairs.
-func (m *Comoments) Rows(g uint32) int64 { return m.X.Rows(g) }
+func (m *Comoments) Rows(g uint32) int64 {
+	m.settle(g)
+	return m.X.Rows(g)
+}
 
 // Spreads returns n times the sums of squared distances of x and y from their means, and of their products, with n the
 // number of pairs; ok is false when NaN or an infinity is among the values.
 func (m *Comoments) Spreads(g uint32) (xx, yy, xy Exact, ok bool) {
+	m.settle(g)
 	xx, ok1 := spread(&m.X, &m.X, &m.xx, g)
 	yy, ok2 := spread(&m.Y, &m.Y, &m.yy, g)
 	if !ok1 || !ok2 {

@@ -178,6 +178,101 @@ func TestExactSums(t *testing.T) {
 	}
 }
 
+// Pairs of all kinds, in batches with and without weights, whose kinds change between batches.
+func TestExactPairs(t *testing.T) {
+	rat := func(v Exact) *big.Rat {
+		f := new(big.Rat).SetFrac(v.num, v.den)
+		if v.exp >= 0 {
+			return f.Mul(f, new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(v.exp))))
+		}
+		return f.Quo(f, new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(-v.exp))))
+	}
+	kinds := []string{"prices", "normal", "bits", "subnormal", "huge", "cancelling", "zeros", "wide", "whole"}
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		var parts [2]Comoments
+		var n int64
+		sums := map[string]*big.Rat{"x": {}, "y": {}, "xx": {}, "yy": {}, "xy": {}}
+		finite := true
+		for range 1 + r.IntN(5) {
+			rows := 1 + r.IntN(300)
+			var sample [2]func(r *rand.Rand) float64
+			for k := range sample {
+				if kind := kinds[r.IntN(len(kinds))]; kind == "whole" {
+					sample[k] = func(r *rand.Rand) float64 { return float64(r.IntN(21) - 10) }
+				} else {
+					sample[k] = samples[kind]
+				}
+			}
+			xs, ys, ids, valid := make([]float64, rows), make([]float64, rows), make([]uint32, rows), Ones(rows)
+			var weights []int64
+			if r.IntN(3) == 0 {
+				weights = make([]int64, rows)
+			}
+			for i := range xs {
+				xs[i], ys[i] = sample[0](r), sample[1](r)
+				if r.IntN(9) == 0 {
+					ClearBit(valid, i)
+					if weights != nil {
+						weights[i] = 7
+					}
+					continue
+				}
+				w := int64(1)
+				if weights != nil {
+					w = []int64{1, -1, 3, 1 << 40}[r.IntN(4)]
+					weights[i] = w
+				}
+				n += w
+				if math.IsNaN(xs[i]) || math.IsInf(xs[i], 0) || math.IsNaN(ys[i]) || math.IsInf(ys[i], 0) {
+					finite = false
+					continue
+				}
+				x, y := new(big.Rat).SetFloat64(xs[i]), new(big.Rat).SetFloat64(ys[i])
+				for name, v := range map[string]*big.Rat{"x": x, "y": y, "xx": new(big.Rat).Mul(x, x), "yy": new(big.Rat).Mul(y, y), "xy": new(big.Rat).Mul(x, y)} {
+					sums[name].Add(sums[name], new(big.Rat).Mul(v, new(big.Rat).SetInt64(w)))
+				}
+			}
+			part := &parts[r.IntN(2)]
+			part.Resize(1)
+			part.Add(ids, xs, ys, valid, weights)
+		}
+		parts[0].Resize(1)
+		parts[1].Resize(1)
+		var again Comoments
+		again.Resize(1)
+		again.Load(0, parts[0].Save(nil, 0))
+		again.Merge(&parts[1], []uint32{0})
+		parts[1].Merge(&parts[0], []uint32{0})
+		for _, m := range []*Comoments{&again, &parts[1]} {
+			if m.Rows(0) != n {
+				t.Fatalf("%d: %d rows, want %d", seed, m.Rows(0), n)
+			}
+			xx, yy, xy, ok := m.Spreads(0)
+			if !ok || !finite {
+				if ok != finite {
+					t.Fatalf("%d: finite is %t", seed, ok)
+				}
+				continue
+			}
+			for name, got := range map[string]Exact{"xx": xx, "yy": yy, "xy": xy} {
+				want := new(big.Rat).Mul(sums[name], new(big.Rat).SetInt64(n))
+				want.Sub(want, new(big.Rat).Mul(sums[name[:1]], sums[name[1:]]))
+				if rat(got).Cmp(want) != 0 {
+					t.Fatalf("%d: %s is %v, want %v", seed, name, rat(got), want)
+				}
+			}
+		}
+		if !bytes.Equal(again.Save(nil, 0), parts[1].Save(nil, 0)) {
+			t.Fatalf("%d: the same rows are saved differently", seed)
+		}
+		parts[1].Reset([]uint32{0})
+		if parts[1].Rows(0) != 0 {
+			t.Fatal("a reset group has rows")
+		}
+	}
+}
+
 func TestDeviationIsRoundedOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
@@ -188,6 +283,7 @@ func TestDeviationIsRoundedOnce(t *testing.T) {
 			vals[i] = math.Ldexp(r.NormFloat64(), r.IntN(40)-20)
 		}
 		m.Add(nil, vals, nil, nil)
+		m.settle(0)
 		v, _ := spread(&m.Sums, &m.Sums, &m.squares, 0)
 		v = v.DivInt(int64(len(vals))).DivInt(int64(len(vals) - 1))
 		f := new(big.Float).SetPrec(600).SetInt(v.num)
