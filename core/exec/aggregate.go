@@ -48,7 +48,7 @@ func newAggregate(n *plan.Aggregate, env *Env, _ int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	prep, err := PrepareAggregate(n)
+	prep, err := shared(n)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,9 @@ type Prepared struct {
 	Keys  []types.Type
 	items []plan.AggItem
 	calls []call
+	// Of aggregates that share state (aggshare.go): what their arguments must be within, and the aggregates as they were written.
+	bounds  []bound
+	written *Prepared
 }
 
 // call says where the arguments of one aggregate stand in the evaluated list.
@@ -95,6 +98,8 @@ type call struct {
 	args   []int
 	filter int // -1: none
 	types  []types.Type
+	of     int   // the aggregate whose state this one reads; -1: it has its own
+	shift  int64 // what its result adds to each value
 }
 
 // PrepareAggregate compiles the expressions of an aggregate.
@@ -114,7 +119,7 @@ func PrepareAggregate(n *plan.Aggregate) (*Prepared, error) {
 		byID[c.ID] = c
 	}
 	for _, a := range n.Aggs {
-		c := call{filter: -1}
+		c := call{filter: -1, of: -1}
 		arg := func(e expr.Expr) {
 			c.args = append(c.args, add(e))
 			c.types = append(c.types, e.Type())
@@ -143,7 +148,7 @@ func PrepareAggregate(n *plan.Aggregate) (*Prepared, error) {
 // Config is what aggregate i's accumulator is made for.
 func (p *Prepared) Config(i int) fn.AggConfig {
 	a := &p.items[i]
-	c := fn.AggConfig{Args: a.Sig.Args, Ret: a.Sig.Returns, Data: a.Sig.Data}
+	c := fn.AggConfig{Args: a.Sig.Args, Ret: a.Sig.Returns, Data: a.Sig.Data, Shift: p.calls[i].shift}
 	if a.Fn.Ordering {
 		c.Args = p.calls[i].types
 		c.Plain = len(a.Args)
@@ -156,7 +161,13 @@ func (p *Prepared) Config(i int) fn.AggConfig {
 
 // Eval computes all expressions over a batch: the keys first.
 func (p *Prepared) Eval(env *fn.Env, cols []arrow.Array, n int) ([]arrow.Array, error) {
-	return p.keys.EvalArrays(env, cols, n)
+	out, err := p.keys.EvalArrays(env, cols, n)
+	for _, b := range p.bounds {
+		if err != nil || !b.within(out[b.at]) {
+			return nil, p.evalAsWritten(env, cols, n)
+		}
+	}
+	return out, err
 }
 
 // Inputs narrows aggregate i's rows to those that count: FILTER is true and, unless the function keeps NULLs, no argument
@@ -224,7 +235,11 @@ func (p *Prepared) newGrouper(set []int, all bool) *grouper {
 		g.table = hashtable.NewTable(g.keyTypes)
 	}
 	for i := range p.items {
-		g.accs = append(g.accs, p.items[i].Overload.New(p.Config(i)))
+		acc := p.fresh(i)
+		if of := p.calls[i].of; of >= 0 {
+			acc = fn.Reader(acc.(fn.Shared), g.accs[of])
+		}
+		g.accs = append(g.accs, acc)
 		if p.items[i].Distinct {
 			g.distinct[i] = g.distinctTable(i)
 		}
@@ -258,6 +273,9 @@ func (g *grouper) add(evaluated []arrow.Array, rows int) error {
 		}
 	}
 	for i, acc := range g.accs {
+		if g.prep.calls[i].of >= 0 {
+			continue
+		}
 		groups, args, _ := g.prep.Inputs(i, evaluated, ids)
 		if len(groups) == 0 {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -140,6 +141,12 @@ func define(t testing.TB, columns string, rows ...string) *table {
 			f.Type = types.String
 		case "TIMESTAMP":
 			f.Type = types.TsUS
+		case "SMALLINT":
+			f.Type = types.Int16
+		case "INTEGER":
+			f.Type = types.Int32
+		case "DOUBLE":
+			f.Type = types.Float64
 		}
 		r.fields = append(r.fields, f)
 	}
@@ -151,6 +158,12 @@ func define(t testing.TB, columns string, rows ...string) *table {
 				row = append(row, nil)
 			case r.fields[i].Type.Kind == types.Varchar:
 				row = append(row, v)
+			case r.fields[i].Type.Kind == types.Double:
+				x, err := strconv.ParseFloat(v, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				row = append(row, x)
 			default:
 				var n int64
 				if _, err := fmt.Sscan(v, &n); err != nil {
