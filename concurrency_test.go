@@ -69,7 +69,7 @@ func TestLongStatementsHoldNobodyUp(t *testing.T) {
 			d.run("CREATE TABLE other (a BIGINT); DROP TABLE other; CREATE VIEW w AS SELECT * FROM t; SET timezone = 'UTC'")
 			d.run("CREATE STREAM s (v BIGINT) WITH (connector = 'memory')")
 			d.push("s", "", row{1})
-			d.UnknownNames("SELECT * FROM nowhere")
+			d.Prepare("SELECT * FROM nowhere")
 			sub := d.follow("SELECT k FROM t EMIT IMMEDIATE", SubscribeOptions{})
 			expect(t, next(t, sub), "+1 1", "+1 2")
 			let()

@@ -6,6 +6,7 @@ import "C"
 import (
 	"context"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -70,12 +71,17 @@ func rb_result_schema(h C.rb_handle, schema unsafe.Pointer, err *C.rb_text) C.in
 	})
 }
 
-// rb_result_next waits for the next batch; *out is 0 after the last.
+// patient is a reader that can say whether its Next would wait.
+type patient interface {
+	Ready(atMost time.Duration) bool
+}
+
+// rb_result_next waits at most so long for the next batch. It answers with the states of rb_subscription_next.
 //
 //export rb_result_next
-func rb_result_next(h C.rb_handle, out *C.rb_handle, err *C.rb_text) C.int32_t {
+func rb_result_next(h C.rb_handle, timeoutMS C.int64_t, out *C.rb_handle, state *C.int32_t, err *C.rb_text) C.int32_t {
 	return guard("read", err, func() error {
-		*out = 0
+		*out, *state = 0, stateNothing
 		r, e := get[*result](h)
 		if e != nil {
 			return e
@@ -85,10 +91,14 @@ func rb_result_next(h C.rb_handle, out *C.rb_handle, err *C.rb_text) C.int32_t {
 		if r.reader == nil {
 			return errs.New(errs.Usage, "result", "the result is closed")
 		}
-		if r.reader.Next() {
-			*out = openBatch(r.reader.RecordBatch(), r.loan.owners)
+		if p, ok := r.reader.(patient); ok && !p.Ready(time.Duration(timeoutMS)*time.Millisecond) {
 			return nil
 		}
+		if r.reader.Next() {
+			*out, *state = openBatch(r.reader.RecordBatch(), r.loan.owners), stateBatch
+			return nil
+		}
+		*state = stateEnd
 		return r.reader.Err()
 	})
 }

@@ -82,20 +82,28 @@ func rb_session_open(config C.rb_chars, n C.int64_t, out *C.rb_handle, err *C.rb
 	})
 }
 
-// rb_session_names lists the relations that a text names and the session does not have, as a JSON array.
+// rb_session_prepare plans a text at once when that waits for nothing, and neither does rb_query_run of it then. Otherwise *out
+// is 0 and names are the relations that the text names and the session does not have, as a JSON array: rb_session_sql is next.
 //
-//export rb_session_names
-func rb_session_names(h C.rb_handle, sql C.rb_chars, n C.int64_t, out *C.rb_text, err *C.rb_text) C.int32_t {
+//export rb_session_prepare
+func rb_session_prepare(h C.rb_handle, sql C.rb_chars, n C.int64_t, out *C.rb_handle, names *C.rb_text, err *C.rb_text) C.int32_t {
 	return guard("sql", err, func() error {
+		*out, *names = 0, C.rb_text{}
 		s, e := get[*session](h)
 		if e != nil {
 			return e
 		}
-		names := s.engine.UnknownNames(text(sql, n))
-		if names == nil {
-			names = []string{}
+		query := text(sql, n)
+		unknown, prompt := s.engine.Prepare(query)
+		if !prompt {
+			if unknown == nil {
+				unknown = []string{}
+			}
+			return setJSON(names, unknown)
 		}
-		return setJSON(out, names)
+		ctx, end := s.runs.begin(caller())
+		defer end()
+		return s.plan(ctx, query, nil, out)
 	})
 }
 
@@ -120,15 +128,19 @@ func rb_session_sql(h C.rb_handle, sql C.rb_chars, n C.int64_t, names C.rb_chars
 		}
 		ctx, end := s.runs.begin(caller())
 		defer end()
-		q, e := s.engine.Query(ctx, text(sql, n), locals.relations())
-		limits.refresh(s.engine) // SET memory_limit
-		if e != nil || q == nil {
-			locals.settle(e == nil)
-			return e
-		}
-		*out = handles.open(&query{session: s, engine: q, loan: locals.lend()})
-		return nil
+		return s.plan(ctx, text(sql, n), locals, out)
 	})
+}
+
+func (s *session) plan(ctx context.Context, text string, locals locals, out *C.rb_handle) error {
+	q, e := s.engine.Query(ctx, text, locals.relations())
+	limits.refresh(s.engine) // SET memory_limit
+	if e != nil || q == nil {
+		locals.settle(e == nil)
+		return e
+	}
+	*out = handles.open(&query{session: s, engine: q, loan: locals.lend()})
+	return nil
 }
 
 // createSpec is the JSON of rb_session_create.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -103,11 +104,8 @@ func (r *Result) pull() (arrow.RecordBatch, error) {
 		best := -1
 		for w, q := range r.queues {
 			if r.heads[w] == nil && q != nil {
-				if m, ok := <-q; ok {
-					r.heads[w] = m
-				} else {
-					r.queues[w] = nil
-				}
+				m, ok := <-q
+				r.take(w, m, ok)
 			}
 			if h := r.heads[w]; h != nil && (best < 0 || h.Seq < r.heads[best].Seq) {
 				best = w
@@ -126,6 +124,40 @@ func (r *Result) pull() (arrow.RecordBatch, error) {
 		if b.NumRows() > 0 {
 			return b, nil
 		}
+	}
+}
+
+// Ready waits at most so long until Next would not wait.
+func (r *Result) Ready(atMost time.Duration) bool {
+	var over <-chan time.Time
+	for w, q := range r.queues {
+		for q != nil && (r.heads[w] == nil || r.heads[w].Batch.NumRows() == 0) {
+			select {
+			case m, ok := <-q:
+				r.take(w, m, ok)
+				q = r.queues[w]
+				continue
+			default:
+			}
+			if over == nil {
+				over = wall.After(atMost)
+			}
+			select {
+			case m, ok := <-q:
+				r.take(w, m, ok)
+				q = r.queues[w]
+			case <-over:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// take books what came from a worker's queue.
+func (r *Result) take(w int, m *flow.Morsel, ok bool) {
+	if r.heads[w] = m; !ok {
+		r.queues[w] = nil
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/exec"
@@ -141,4 +142,44 @@ func settled(t *testing.T, before int) {
 	}
 	buf := make([]byte, 1<<16)
 	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+}
+
+// Ready neither waits beyond its time nor loses rows, whatever the workers bring.
+func TestReady(t *testing.T) {
+	let := make(chan struct{})
+	c := catalog{"s": series(t, 1000)}
+	c["s"].size = 10
+	c["s"].onMorsel = func(_ context.Context, i int) error {
+		if i == 20 {
+			<-let
+		}
+		return nil
+	}
+	r, err := exec.Run(t.Context(), planned(t, c, "SELECT x FROM s WHERE x < 50 OR x >= 500").Root, env(3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	rows := int64(0)
+	for r.Ready(time.Millisecond) {
+		if !r.Next() {
+			t.Fatal("it ended before its workers", r.Err())
+		}
+		rows += r.RecordBatch().NumRows()
+	}
+	close(let)
+	for {
+		for !r.Ready(time.Millisecond) {
+		}
+		if !r.Next() {
+			break
+		}
+		rows += r.RecordBatch().NumRows()
+	}
+	if err := r.Err(); err != nil || rows != 550 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	if !r.Ready(0) {
+		t.Error("an ended result is ready")
+	}
 }

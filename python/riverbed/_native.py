@@ -40,10 +40,10 @@ _SIGNATURES = {
     "rb_batch_describe": [_u64, ctypes.POINTER(BatchInfo)],
     "rb_batch_export": [_u64, _void, _void],
     "rb_result_schema": [_u64, _void],
-    "rb_result_next": [_u64, _handle],
+    "rb_result_next": [_u64, _i64, _handle, _int],
     "rb_result_stream": [_u64, _void],
     "rb_session_open": [_chars, _i64, _handle],
-    "rb_session_names": [_u64, _chars, _i64, _text],
+    "rb_session_prepare": [_u64, _chars, _i64, _handle, _text],
     "rb_session_sql": [_u64, _chars, _i64, _chars, _i64, ctypes.POINTER(_u64), _handle],
     "rb_session_create": [_u64, _chars, _i64, _handle],
     "rb_session_register": [_u64, _chars, _i64, _u64],
@@ -81,6 +81,10 @@ _SIGNATURES = {
     "rb_test_wait": [_u64, _i64],
 }
 _WITHOUT_ERROR = {"rb_version", "rb_memory", "rb_close", "rb_drop", "rb_cancel"}
+
+
+# What the calls that wait for a batch answer beside it.
+_NOTHING, _END = 1, 2
 
 
 class _Library:
@@ -328,16 +332,25 @@ def describe(batch):
     return info
 
 
+# How long a call waits before it comes back to Python, which then sees to signals: Ctrl-C is heard that soon.
+_PATIENCE_MS = 50
+
+
 def next_batch(result):
     """Return the next batch handle of a result, or None after the last."""
-    return call_handle("rb_result_next", result.value)
+    batch, state, error = _u64(), _i32(_NOTHING), Text()
+    function, number = library().rb_result_next, result.value
+    while state.value == _NOTHING:
+        if function(number, _PATIENCE_MS, batch, state, error):
+            raise make_error(json.loads(take_text(error) or "{}"))
+    return Handle(batch.value) if batch.value else None
 
 
 def next_delta(subscription, timeout_ms):
     """Return (batch handle or None, ended)."""
     batch, state = _u64(), _i32()
     call("rb_subscription_next", subscription.value, timeout_ms, ctypes.byref(batch), ctypes.byref(state))
-    return (Handle(batch.value) if batch.value else None), state.value == 2
+    return (Handle(batch.value) if batch.value else None), state.value == _END
 
 
 def wait_pipeline(pipeline, timeout_ms):
@@ -345,6 +358,13 @@ def wait_pipeline(pipeline, timeout_ms):
     ended = _i32()
     call("rb_pipeline_wait", pipeline.value, timeout_ms, ctypes.byref(ended))
     return bool(ended.value)
+
+
+def prepare(session, sql):
+    """Plan a text that waits for nothing; otherwise give the names in it that the session does not have."""
+    query, names = _u64(), Text()
+    call("rb_session_prepare", session.value, *chars(sql), ctypes.byref(query), ctypes.byref(names))
+    return Handle(query.value) if query.value else json.loads(take_text(names))
 
 
 def run_sql(session, sql, names, relations):

@@ -34,8 +34,9 @@ class Query:
     `sink`. A statement without rows (CREATE, INSERT, SET, …) has run already and has no columns.
     """
 
-    def __init__(self, handle: _native.Handle | None, session: Session) -> None:
+    def __init__(self, handle: _native.Handle | None, session: Session, prompt: bool = False) -> None:
         self._handle = handle
+        self._prompt = prompt  # to start a run waits for nothing
         self._session = session  # it lives as long as its queries
         self._callbacks = session._callbacks
 
@@ -122,7 +123,7 @@ class Query:
             return
         result = self._run()
         try:
-            while (batch := self._wait(result, _native.next_batch, result)) is not None:
+            while (batch := self._next(result)) is not None:
                 yield Batch(batch)
         finally:
             result.close()
@@ -143,7 +144,7 @@ class Query:
         try:
             schema = pa.schema(_ResultSchema(result))
             batches = []
-            while (batch := self._wait(result, _native.next_batch, result)) is not None:
+            while (batch := self._next(result)) is not None:
                 batches.append(Batch(batch).to_arrow())
             return pa.Table.from_batches(batches, schema=schema)
         finally:
@@ -188,7 +189,16 @@ class Query:
         >>> rb.sql("SELECT 1 + 1 AS two").to_pylist()
         [{'two': 2}]
         """
-        return [row for batch in self.batches() for row in batch]
+        if self._handle is None:
+            return []
+        result = self._run()
+        try:
+            rows: list[dict[str, Any]] = []
+            while (batch := self._next(result)) is not None:
+                rows += _arrow.read_batch(batch)
+            return rows
+        finally:
+            result.close()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Run, and export the result as a stream that is computed while it is read."""
@@ -335,10 +345,18 @@ class Query:
             self._handle.close()
 
     def _run(self) -> _native.Handle:
-        with self._callbacks.causes():
-            result = _native.wait(self._handle, _native.call_handle, "rb_query_run", self._number)
+        if self._prompt:
+            result = _native.call_handle("rb_query_run", self._number)
+        else:
+            result = self._wait(self._handle, _native.call_handle, "rb_query_run", self._number)
         assert result is not None
         return result
+
+    def _next(self, result: _native.Handle) -> _native.Handle | None:
+        if not self._callbacks.used:
+            return _native.next_batch(result)
+        with self._callbacks.causes():
+            return _native.next_batch(result)
 
     def _wait(self, cancel: _native.Handle | None, function: Callable[..., T], *arguments: Any) -> T:
         with self._callbacks.causes():

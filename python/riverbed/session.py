@@ -72,9 +72,9 @@ class Session:
     def _sql(self, query: str, frame: FrameType | None) -> Query:
         if not isinstance(query, str):
             raise RiverbedUsageError(f"sql() takes a str, not {type(query).__name__}")
-        unknown: list[str] = json.loads(
-            _native.call_text("rb_session_names", self._handle.value, *_native.chars(query))
-        )
+        unknown = _native.prepare(self._handle, query)
+        if isinstance(unknown, _native.Handle):
+            return Query(unknown, self, prompt=True)
         names: list[str] = []
         relations: list[_native.Handle] = []
         try:

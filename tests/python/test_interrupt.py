@@ -88,3 +88,38 @@ def test_ctrl_c(work: str) -> None:
     finally:
         guard.cancel()
         child.kill()
+
+
+def test_signals_during_a_query_over_tables_in_memory() -> None:
+    """Such a query is planned and started in the main thread itself; handlers of signals run all the same."""
+    program = """
+        import os, signal, threading, time, riverbed as rb
+        session = rb.Session()
+        session.sql("CREATE TABLE r AS SELECT range AS k FROM range(200000)")
+        query = session.sql("SELECT count(*) AS n FROM r a, r b WHERE a.k <> b.k")
+        assert query._prompt
+        signal.signal(signal.SIGUSR1, lambda *_: print("handled", flush=True))
+        print("ready", flush=True)
+        try:
+            query.to_pylist()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        print([t.name for t in threading.enumerate()], session.sql("SELECT count(*) AS n FROM r").to_pylist())
+        """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
+    guard = threading.Timer(HANG_SECONDS, child.kill)
+    guard.start()
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        child.send_signal(signal.SIGUSR1)
+        assert child.stdout.readline() == "handled\n"
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted\n"
+        # The helper is of CREATE TABLE.
+        assert child.stdout.read() == "['MainThread', 'riverbed-idle'] [{'n': 200000}]\n"
+        assert child.wait() == 0
+    finally:
+        guard.cancel()
+        child.kill()
