@@ -122,8 +122,9 @@ func mergeStats(a, b flow.ColumnStats) flow.ColumnStats {
 		a.Nulls += b.Nulls
 	}
 	a.Distinct = max(a.Distinct, b.Distinct)
+	a.Tight = a.Tight && b.Tight
 	if a.Min == nil || b.Min == nil || a.Max == nil || b.Max == nil {
-		a.Min, a.Max = nil, nil
+		a.Min, a.Max, a.Tight = nil, nil, false
 		return a
 	}
 	if o, ok := flow.CompareBounds(b.Min, a.Min); ok && o < 0 {
@@ -143,7 +144,7 @@ func (m *member) unitStats(unit, column int) (flow.ColumnStats, bool) {
 		if v == nil {
 			return flow.ColumnStats{Nulls: u.Rows}, true
 		}
-		return flow.ColumnStats{Min: v, Max: v, Distinct: 1}, true
+		return flow.ColumnStats{Min: v, Max: v, Distinct: 1, Tight: true}, true
 	}
 	if m.from[column] < 0 {
 		return flow.ColumnStats{Nulls: u.Rows}, true

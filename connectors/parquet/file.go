@@ -130,6 +130,7 @@ func (p *parquetFile) stats(group, c int) (flow.ColumnStats, bool) {
 	}
 	if s.HasMinMax() {
 		out.Min, out.Max = l.stat(s.EncodeMin()), l.stat(s.EncodeMax())
+		out.Tight = chunk.Type() == pq.Types.Int32 || chunk.Type() == pq.Types.Int64
 	}
 	if s.HasDistinctCount() {
 		out.Distinct = s.DistinctCount()

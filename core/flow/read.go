@@ -101,6 +101,7 @@ type ColumnStats struct {
 	Min, Max types.Value // nil: unknown
 	Nulls    int64       // -1: unknown
 	Distinct int64       // estimate; 0: unknown
+	Tight    bool        // Min and Max are values of the column, not only bounds of them
 }
 
 // Position is where a reader stands in its split: opaque to the engine, written into checkpoints as it is.
