@@ -77,7 +77,7 @@ func (t *ArrowTable) Fields() []types.Field { return t.fields }
 
 // Stats implements flow.Relation.
 func (t *ArrowTable) Stats() flow.Stats {
-	t.counted.Do(func() { t.stats = chunkStats(batchesOf(t.chunks), t.fields) })
+	t.counted.Do(func() { t.stats = chunkStats(t.chunks, t.fields) })
 	return t.stats
 }
 

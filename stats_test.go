@@ -3,6 +3,8 @@ package riverbed
 import (
 	"fmt"
 	"testing"
+
+	"github.com/riverbed/riverbed/core/flow"
 )
 
 func TestTableStats(t *testing.T) {
@@ -32,4 +34,29 @@ func TestTableStats(t *testing.T) {
 		t.Errorf("%d chunks", n)
 	}
 	d.is("SELECT count(*), sum(a), count(DISTINCT rowid) FROM t", "202|19897|202")
+}
+
+// Of a large table a sample is looked at: counts stay exact, the ends of a range may be a little off.
+func TestLargeTableStats(t *testing.T) {
+	d := openDB(t)
+	d.run(`CREATE TABLE t AS SELECT i AS k, (i % 7)::VARCHAR AS few, i::VARCHAR AS many, (i / 100.0)::DECIMAL(12,2) AS d,
+		CASE WHEN i % 2 = 0 THEN i::DOUBLE END AS f, NULL::VARCHAR AS none FROM range(300000) r(i)`)
+	s := d.cat.Load().get("t").table.Stats()
+	if lo, ok := s.Columns[0].Min.(int64); !ok || lo > 500 {
+		t.Errorf("least %v", s.Columns[0].Min)
+	}
+	if hi, ok := s.Columns[0].Max.(int64); !ok || hi > 299999 || hi < 299499 {
+		t.Errorf("greatest %v", s.Columns[0].Max)
+	}
+	if s.Columns[3].Min == nil || s.Columns[4].Max == nil {
+		t.Errorf("no range of decimals or doubles: %+v", s.Columns)
+	}
+	for c, want := range []flow.ColumnStats{{}, {Distinct: 7}, {}, {}, {Nulls: 150000}, {Nulls: 300000}} {
+		if got := s.Columns[c]; got.Distinct != want.Distinct || got.Nulls != want.Nulls || got.Tight {
+			t.Errorf("column %d: %+v, want %+v", c, got, want)
+		}
+	}
+	if d.run("CREATE TABLE e (s VARCHAR)"); d.cat.Load().get("e").table.Stats().Rows != 0 {
+		t.Error("an empty table has rows")
+	}
 }
