@@ -63,6 +63,7 @@ func (r *runner) gather() (*cut, error) {
 	var err error
 	if changes, c.done, err = r.tables.take(budget); err != nil {
 		c.failed = err
+		_ = keepLent(c.in.Pushes, nil)
 		c.in.Pushes, c.in.Ticks = nil, nil // a step without the tables' part of it would show what never was
 		return c, nil                      //nolint:nilerr // the cut carries it, and ends what waits for it
 	}
@@ -129,7 +130,8 @@ func (r *runner) take(f fed, c *cut) {
 	if b := f.rows.Batch; b != nil || len(f.rows.Bad) > 0 || f.rows.Watermark != nil || f.rows.Idle || f.ended {
 		p := incremental.Push{Source: f.source, Split: f.split, Bad: f.rows.Bad, Watermark: f.rows.Watermark, Idle: f.rows.Idle, End: f.ended}
 		if b != nil && b.NumRows() > 0 {
-			p.Batch, p.Places = b, f.rows.Places
+			p.Batch, p.Lent = r.borrow(f)
+			p.Places = f.rows.Places
 			sp.last, sp.idle = r.s.clock.Now(), false
 		}
 		sp.idle = sp.idle || f.rows.Idle

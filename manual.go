@@ -288,5 +288,8 @@ func (m *Manual) Sources() []string {
 // Stats tells what the run holds.
 func (m *Manual) Stats() incremental.Stats { return m.graph.Stats() }
 
+// Borrows reports whether memory that was pushed may be used for something else when the step's changes were read.
+func (m *Manual) Borrows() bool { return m.graph.Borrows() }
+
 // Updating reports whether the changes carry weights.
 func (m *Manual) Updating() bool { return flow.HasWeights(m.graph.Schema()) }

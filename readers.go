@@ -52,7 +52,8 @@ func (r *runner) closeReaders() {
 	}()
 	for {
 		select {
-		case <-r.feed: // let blocked readers leave
+		case f := <-r.feed: // let blocked readers leave
+			giveBack(f.rows)
 		case <-gone:
 			return
 		}
@@ -68,6 +69,7 @@ func (r *runner) put(f fed) bool {
 	case r.feed <- f:
 		return true
 	case <-r.ctx.Done():
+		giveBack(f.rows)
 		return false
 	}
 }

@@ -28,6 +28,7 @@ type runner struct {
 	stepRows int // at which a step is full
 	until    string
 	deliver  func(ctx context.Context, d flow.Delta) error
+	borrows  bool                  // rows that lie in lent memory are stepped as they are, and deliver releases what a delta lies in
 	finish   func(err error) error // may be nil: after the last step
 
 	caller      context.Context // its end is an error; stop and close are not
@@ -158,6 +159,7 @@ func (r *runner) start(ended func()) {
 		for _, in := range r.inputs {
 			for _, sp := range in.splits {
 				r.releaseTxn(sp)
+				_ = keepLent(sp.txn, nil)
 			}
 		}
 		r.cancel()
@@ -236,12 +238,16 @@ func (r *runner) step(in incremental.Input) error {
 	in.Now = r.s.clock.Now()
 	out, err := r.graph.Step(in)
 	if err != nil {
-		return r.q.failedStep(r.graph, in, err)
+		err = r.q.failedStep(r.graph, in, err)
+		_ = keepLent(in.Pushes, nil)
+		return err
 	}
 	r.s.keep(r.q, r.name, out)
 	r.holdBack()
 	r.count(in, out)
-	return r.deliver(r.ctx, r.q.shown(out.Delta))
+	d := r.q.shown(out.Delta)
+	d.Lent = keepLent(in.Pushes, d.Batch)
+	return r.deliver(r.ctx, d)
 }
 
 // stop ends the run after its present step; with drain the input ends first.

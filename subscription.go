@@ -34,12 +34,14 @@ func (q *Query) Subscribe(ctx context.Context, o SubscribeOptions) (*Subscriptio
 		case out <- d:
 			return nil
 		case <-ctx.Done():
+			releaseLent(d)
 			return cancelled(ctx)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
+	r.borrows = r.graph.Borrows()
 	sub := &Subscription{run: r, out: out}
 	// The session knows the run, not the subscription: one that was forgotten without Close can be collected.
 	running := &closing{r: r, out: out}
@@ -65,7 +67,8 @@ type closing struct {
 func (c *closing) Close() error {
 	c.once.Do(func() {
 		c.r.cancel()
-		for range c.out { // nobody reads any more
+		for d := range c.out { // nobody reads any more
+			releaseLent(d)
 		}
 		<-c.r.done
 	})
@@ -75,7 +78,8 @@ func (c *closing) Close() error {
 // Fields are the columns of the deltas, without the weight.
 func (s *Subscription) Fields() []types.Field { return s.run.fields }
 
-// Next waits for the next delta; io.EOF after the last one. Ending ctx ends the wait, not the run.
+// Next waits for the next delta; io.EOF after the last one. Ending ctx ends the wait, not the run. Where a delta lies in lent memory
+// the caller releases it.
 func (s *Subscription) Next(ctx context.Context) (flow.Delta, error) {
 	select {
 	case d, ok := <-s.out:

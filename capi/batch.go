@@ -30,7 +30,7 @@ func (h holds) retain() holds {
 
 func (h holds) release() {
 	for _, o := range h {
-		o.release()
+		o.Release()
 	}
 }
 
@@ -74,6 +74,9 @@ func (*batch) kind() string { return "batch" }
 func (b *batch) close() error {
 	if b.closed.CompareAndSwap(false, true) {
 		b.held.release()
+		for _, l := range b.delta.Lent {
+			l.Release()
+		}
 	}
 	return nil
 }
@@ -83,7 +86,7 @@ func openBatch(rec arrow.RecordBatch, held holds) C.rb_handle {
 	return handles.open(&batch{delta: flow.Delta{Batch: rec}, held: held.retain()})
 }
 
-// openDelta makes a handle for a step's changes.
+// openDelta makes a handle for a step's changes, and takes over what they hold of lent memory.
 func openDelta(d flow.Delta, held holds) C.rb_handle {
 	if d.Batch == nil { // a watermark alone
 		d.Batch = array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 0)
@@ -126,7 +129,7 @@ func rb_batch_export(h C.rb_handle, arr, schema unsafe.Pointer, err *C.rb_text) 
 		if b.edge {
 			rec = withSchema(rec, b.delta.EdgeSchema())
 		}
-		exportBatch(rec, arr, schema)
+		exportBatch(rec, b.delta.Lent, arr, schema)
 		return nil
 	})
 }

@@ -62,7 +62,7 @@ func callUDF(run context.Context, fn C.rb_udf_fn, hostContext C.uint64_t, args [
 	in := array.NewRecordBatch(arrow.NewSchema(fields, nil), args, int64(rows))
 	s := newCSpace()
 	defer s.free()
-	exportBatch(in, unsafe.Pointer(s.in), unsafe.Pointer(s.inSchema))
+	exportBatch(in, nil, unsafe.Pointer(s.in), unsafe.Pointer(s.inSchema))
 	h := cgo.NewHandle(run)
 	defer h.Delete()
 	rc := C.rbi_call_udf(fn, hostContext, C.uint64_t(h), (*C.struct_ArrowArray)(unsafe.Pointer(s.in)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.inSchema)),

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
 )
 
 // Export is zero-copy. The engine's buffers live on the Go heap, so each one is pinned while a foreign holder may
@@ -27,7 +28,7 @@ var pinned struct{ bytes, buffers atomic.Int64 }
 // released, gives the memory back to the collector.
 type pin struct {
 	pinner runtime.Pinner
-	owner  *importOwner // set instead of pinner where the memory was imported
+	owner  holder // set instead of pinner where the memory is not ours
 	size   int64
 }
 
@@ -38,7 +39,7 @@ func (p *pin) Reallocate(int, []byte) []byte {
 
 func (p *pin) Free([]byte) {
 	if p.owner != nil {
-		p.owner.release()
+		p.owner.Release()
 	} else {
 		p.pinner.Unpin()
 	}
@@ -46,14 +47,20 @@ func (p *pin) Free([]byte) {
 	pinned.buffers.Add(-1)
 }
 
-// pinBuffer returns a counted buffer over the same memory. The caller releases it.
-func pinBuffer(b *memory.Buffer) *memory.Buffer {
+// holder keeps memory that is not ours alive.
+type holder interface{ Release() }
+
+// pinBuffer returns a counted buffer over the same memory, which may lie in what was lent. The caller releases it.
+func pinBuffer(b *memory.Buffer, lent []flow.Lent) *memory.Buffer {
 	if b == nil || b.Len() == 0 {
 		return nil
 	}
 	data := b.Bytes()
 	p := &pin{size: int64(len(data))}
-	if owner := imports.ownerOf(data); owner != nil {
+	if l := lenderOf(data, lent); l != nil {
+		l.Retain()
+		p.owner = l
+	} else if owner := imports.ownerOf(data); owner != nil {
 		p.owner = owner
 	} else {
 		// AIDEV-NOTE: Pin ignores memory that is not Go's, and nothing would keep it alive. The engine has none but
@@ -66,7 +73,7 @@ func pinBuffer(b *memory.Buffer) *memory.Buffer {
 }
 
 // pinData rebuilds d over pinned buffers. The caller releases the result.
-func pinData(d arrow.ArrayData) arrow.ArrayData {
+func pinData(d arrow.ArrayData, lent []flow.Lent) arrow.ArrayData {
 	if d.DataType().ID() == arrow.STRUCT && d.Offset() != 0 {
 		s := structFromZero(d)
 		defer s.Release()
@@ -74,15 +81,15 @@ func pinData(d arrow.ArrayData) arrow.ArrayData {
 	}
 	buffers := make([]*memory.Buffer, len(d.Buffers()))
 	for i, b := range d.Buffers() {
-		buffers[i] = pinBuffer(b)
+		buffers[i] = pinBuffer(b, lent)
 	}
 	children := make([]arrow.ArrayData, len(d.Children()))
 	for i, c := range d.Children() {
-		children[i] = pinData(c)
+		children[i] = pinData(c, lent)
 	}
 	var out *array.Data
 	if d.DataType().ID() == arrow.DICTIONARY {
-		dict := pinData(d.Dictionary()).(*array.Data)
+		dict := pinData(d.Dictionary(), lent).(*array.Data)
 		out = array.NewDataWithDictionary(d.DataType(), d.Len(), buffers, d.NullN(), d.Offset(), dict)
 		dict.Release()
 	} else {
@@ -113,10 +120,10 @@ func structFromZero(d arrow.ArrayData) arrow.ArrayData {
 }
 
 // pinBatch rebuilds rec over pinned buffers. The caller releases the result.
-func pinBatch(rec arrow.RecordBatch) arrow.RecordBatch {
+func pinBatch(rec arrow.RecordBatch, lent []flow.Lent) arrow.RecordBatch {
 	cols := make([]arrow.Array, rec.NumCols())
 	for i, c := range rec.Columns() {
-		d := pinData(c.Data())
+		d := pinData(c.Data(), lent)
 		cols[i] = array.MakeFromData(d)
 		d.Release()
 	}
@@ -127,9 +134,9 @@ func pinBatch(rec arrow.RecordBatch) arrow.RecordBatch {
 	return out
 }
 
-// exportBatch fills a pair of C structs with rec; the receiver releases them.
-func exportBatch(rec arrow.RecordBatch, out, schema unsafe.Pointer) {
-	p := pinBatch(rec)
+// exportBatch fills a pair of C structs with rec, which may lie in what was lent; the receiver releases them.
+func exportBatch(rec arrow.RecordBatch, lent []flow.Lent, out, schema unsafe.Pointer) {
+	p := pinBatch(rec, lent)
 	cdata.ExportArrowRecordBatch(p, (*cdata.CArrowArray)(out), (*cdata.CArrowSchema)(schema))
 	p.Release()
 }
@@ -180,7 +187,7 @@ func (s *pinnedReader) Next() (more bool) {
 		s.err = s.RecordReader.Err()
 		return false
 	}
-	s.cur = pinBatch(s.RecordReader.RecordBatch())
+	s.cur = pinBatch(s.RecordReader.RecordBatch(), nil)
 	return true
 }
 

@@ -47,7 +47,7 @@ func retainLive(refs *atomic.Int64) bool {
 	}
 }
 
-func (o *importOwner) release() {
+func (o *importOwner) Release() {
 	if o.refs.Add(-1) != 0 {
 		return
 	}
@@ -148,7 +148,7 @@ func (*relation) kind() string { return "relation" }
 
 func (r *relation) close() error {
 	if r.closed.CompareAndSwap(false, true) {
-		r.owner.release()
+		r.owner.Release()
 	}
 	return nil
 }

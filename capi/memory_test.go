@@ -46,7 +46,7 @@ func wide(mem memory.Allocator) arrow.RecordBatch {
 func TestPinCountsGoToZero(t *testing.T) {
 	rec := wide(memory.NewGoAllocator())
 	before := pinned.bytes.Load()
-	a, b := pinBatch(rec), pinBatch(rec)
+	a, b := pinBatch(rec, nil), pinBatch(rec, nil)
 	if got := pinned.bytes.Load() - before; got < 2*10*8*benchRows {
 		t.Fatalf("two exports pin %d bytes", got)
 	}
@@ -67,7 +67,7 @@ func TestImportedMemoryKeepsItsOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pinBatch(rel.batches[0])
+	p := pinBatch(rel.batches[0], nil)
 	if err := rel.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func BenchmarkExportPinned(b *testing.B) {
 	rec := wide(memory.NewGoAllocator())
 	b.SetBytes(12 * 8 * benchRows)
 	for b.Loop() {
-		pinBatch(rec).Release()
+		pinBatch(rec, nil).Release()
 	}
 }
 

@@ -45,8 +45,8 @@ func rb_memory(out *C.rb_text) C.int32_t {
 			"handles":        handles.counts(),
 			"pinned_bytes":   pinned.bytes.Load(),
 			"pinned_buffers": pinned.buffers.Load(),
-			"imports":        owners,
-			"imported_bytes": bytes,
+			"imports":        int64(owners) + lendings.batches.Load(),
+			"imported_bytes": bytes + lendings.bytes.Load(),
 			"goroutines":     runtime.NumGoroutine(),
 		})
 	})

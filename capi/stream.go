@@ -4,6 +4,7 @@ package main
 import "C"
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -58,11 +59,17 @@ type push struct {
 	split   string
 	rows    arrow.RecordBatch
 	weights []int64
+	closed  atomic.Bool
 }
 
 func (*push) kind() string { return "push" }
 
-func (*push) close() error { return nil }
+func (p *push) close() error {
+	if l, ok := p.rows.(flow.LentBatch); ok && p.closed.CompareAndSwap(false, true) {
+		l.Lent.Release()
+	}
+	return nil
+}
 
 // rb_push_wait queues the rows of a push when there is room. It waits; rb_cancel of the stream ends the wait.
 //

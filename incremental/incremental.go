@@ -52,6 +52,7 @@ type Graph struct {
 	root     *node
 	schema   *arrow.Schema // of what is shown
 	once     bool          // the root's changes of a step are consolidated as they are
+	borrows  bool
 
 	step    flow.Step
 	pending []flow.Delta // EMIT EVERY: changes not yet shown
@@ -243,7 +244,7 @@ func Build(q *plan.Query, opts Options) (*Graph, error) {
 	if b.g.root, err = b.node(root, "0"); err != nil {
 		return nil, err
 	}
-	b.g.once = settledOnce(root)
+	b.g.once, b.g.borrows = settledOnce(root), borrows(root, emit)
 	b.g.schema, err = shownSchema(q, root, emit)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,9 @@ type Push struct {
 	Split  string // "" for a source without splits
 	Batch  arrow.RecordBatch
 	Places *flow.Places // of the rows; nil: not known
-	Bad    []flow.BadRow
+	// Lent is memory that Batch lies in and that is taken away behind the step; only a graph that borrows may be given it.
+	Lent flow.Lent
+	Bad  []flow.BadRow
 	// Watermark is set by hand behind the rows, for the whole source.
 	Watermark *flow.Watermark
 	// Idle: behind the rows the split is silent, until its next row, in this step or a later one. The runner says so after the

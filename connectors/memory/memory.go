@@ -8,6 +8,7 @@ package memory
 import (
 	"context"
 	"io"
+	"runtime"
 	"slices"
 	"sort"
 	"strconv"
@@ -89,6 +90,7 @@ type place struct{ thing, row int64 }
 // queued is one thing that the program said: rows, a watermark or idleness, in the order in which it said them.
 type queued struct {
 	batch arrow.RecordBatch // with weights if updating; nil for the others
+	lent  flow.Lent         // what it lies in, retained; nil: memory of our own
 	from  int64             // number of its first row
 	mark  *flow.Watermark
 }
@@ -104,7 +106,20 @@ func New(fields []types.Field, opt Options) *Stream {
 		s.schema = flow.WithWeights(s.schema)
 	}
 	s.splits[DefaultSplit] = &split{mark: flow.NoWatermark}
+	// What nobody has read is given back with the stream. An open reader keeps it.
+	runtime.AddCleanup(s, giveBack, s.splits)
 	return s
+}
+
+// giveBack releases what the queues hold of lent memory.
+func giveBack(splits map[string]*split) {
+	for _, sp := range splits {
+		for _, q := range sp.queue {
+			if q.lent != nil {
+				q.lent.Release()
+			}
+		}
+	}
 }
 
 func (s *Stream) Fields() []types.Field { return s.fields }
@@ -136,14 +151,15 @@ func (s *Stream) at(name string) *split {
 }
 
 // Push queues rows; weights nil is +1 each. It waits while the split's queue is full, except for a batch that is
-// larger than the queue, which waits for an empty one.
+// larger than the queue, which waits for an empty one. Of a flow.LentBatch the queue holds a reference of its own, until the
+// slowest reader has read it.
 func (s *Stream) Push(ctx context.Context, name string, rows arrow.RecordBatch, weights []int64) error {
-	b, err := s.shape(rows, weights)
+	b, lent, err := s.shape(rows, weights)
 	if err != nil {
 		return err
 	}
 	for {
-		room, err := s.queue(name, b)
+		room, err := s.queue(name, b, lent)
 		if err != nil || room == nil {
 			return err
 		}
@@ -157,16 +173,16 @@ func (s *Stream) Push(ctx context.Context, name string, rows arrow.RecordBatch, 
 
 // TryPush is Push when there is room; otherwise it does nothing and says false.
 func (s *Stream) TryPush(name string, rows arrow.RecordBatch, weights []int64) (bool, error) {
-	b, err := s.shape(rows, weights)
+	b, lent, err := s.shape(rows, weights)
 	if err != nil {
 		return false, err
 	}
-	room, err := s.queue(name, b)
+	room, err := s.queue(name, b, lent)
 	return room == nil && err == nil, err
 }
 
 // queue appends rows to a split, or returns what closes when it is worth trying again.
-func (s *Stream) queue(name string, b arrow.RecordBatch) (room <-chan struct{}, err error) {
+func (s *Stream) queue(name string, b arrow.RecordBatch, lent flow.Lent) (room <-chan struct{}, err error) {
 	n := int(b.NumRows())
 	if n == 0 {
 		return nil, nil
@@ -180,35 +196,49 @@ func (s *Stream) queue(name string, b arrow.RecordBatch) (room <-chan struct{}, 
 	case sp.rows > 0 && sp.rows+n > s.opt.QueueRows:
 		return s.news, nil
 	}
-	sp.queue = append(sp.queue, queued{batch: b, from: sp.total})
+	if lent != nil {
+		lent.Retain()
+	}
+	sp.queue = append(sp.queue, queued{batch: b, lent: lent, from: sp.total})
 	sp.rows += n
 	sp.total += int64(n)
 	s.wake()
 	return nil, nil
 }
 
-// shape checks the columns and adds the weights.
-func (s *Stream) shape(rows arrow.RecordBatch, weights []int64) (arrow.RecordBatch, error) {
+// shape checks the columns and adds the weights. Rows with weights are few, and are copied out of memory that is lent.
+func (s *Stream) shape(rows arrow.RecordBatch, weights []int64) (arrow.RecordBatch, flow.Lent, error) {
 	if int(rows.NumCols()) != len(s.fields) {
-		return nil, errs.New(errs.Schema, "push", "the rows have %d columns, the stream has %d", rows.NumCols(), len(s.fields))
+		return nil, nil, errs.New(errs.Schema, "push", "the rows have %d columns, the stream has %d", rows.NumCols(), len(s.fields))
 	}
 	for i, f := range s.fields {
 		if have := rows.Column(i).DataType(); !arrow.TypeEqual(have, f.Type.Arrow()) {
-			return nil, errs.New(errs.Schema, "push", "column %q is %s, the stream has %s", rows.ColumnName(i), have, f.Type)
+			return nil, nil, errs.New(errs.Schema, "push", "column %q is %s, the stream has %s", rows.ColumnName(i), have, f.Type)
 		}
 	}
 	cols := rows.Columns()
+	var lent flow.Lent
+	if l, ok := rows.(flow.LentBatch); ok {
+		lent = l.Lent
+	}
 	if s.opt.Key != nil {
 		if err := connectors.CheckUpserts(s.opt.Name, s.fields, s.opt.Key, cols, weights); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	switch {
 	case weights != nil && !s.opt.Updating:
-		return nil, errs.New(errs.Usage, "push", "the stream takes no weights").WithHint("make it with updating = true")
+		return nil, nil, errs.New(errs.Usage, "push", "the stream takes no weights").WithHint("make it with updating = true")
 	case weights != nil && len(weights) != int(rows.NumRows()):
-		return nil, errs.New(errs.Usage, "push", "%d weights for %d rows", len(weights), rows.NumRows())
+		return nil, nil, errs.New(errs.Usage, "push", "%d weights for %d rows", len(weights), rows.NumRows())
 	case s.opt.Updating:
+		if lent != nil {
+			var err error
+			if cols, err = copied(cols); err != nil {
+				return nil, nil, err
+			}
+			lent = nil
+		}
 		if weights == nil {
 			weights = make([]int64, rows.NumRows())
 			for i := range weights {
@@ -218,7 +248,19 @@ func (s *Stream) shape(rows arrow.RecordBatch, weights []int64) (arrow.RecordBat
 		w := array.NewData(arrow.PrimitiveTypes.Int64, len(weights), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(append([]int64{}, weights...)))}, nil, 0, 0)
 		cols = append(append([]arrow.Array{}, cols...), array.NewInt64Data(w))
 	}
-	return array.NewRecordBatch(s.schema, cols, rows.NumRows()), nil
+	return array.NewRecordBatch(s.schema, cols, rows.NumRows()), lent, nil
+}
+
+// copied copies columns to memory of our own.
+func copied(cols []arrow.Array) ([]arrow.Array, error) {
+	out := make([]arrow.Array, len(cols))
+	for i, c := range cols {
+		var err error
+		if out[i], err = array.Concatenate([]arrow.Array{c}, memory.DefaultAllocator); err != nil {
+			return nil, errs.New(errs.Source, "push", "an array of %s cannot be copied: %w", c.DataType(), err)
+		}
+	}
+	return out, nil
 }
 
 // AdvanceWatermark says that no earlier event time will be pushed into the split. Going back is an error and changes nothing.
@@ -401,10 +443,16 @@ func (r *reader) take(limit int64) flow.Rows {
 	if to == q.batch.NumRows() {
 		at.thing++
 	}
-	b := q.batch.NewSlice(from, to)
+	b := q.batch
+	if from > 0 || to < b.NumRows() {
+		b = b.NewSlice(from, to)
+	}
+	if q.lent != nil {
+		q.lent.Retain()
+	}
 	r.move(at)
 	places := &flow.Places{Split: r.name, Kind: flow.PushSplit, Unit: flow.RowNumber, Runs: []flow.Run{{At: q.from + from + 1}}}
-	return flow.Rows{Batch: b, Places: places, Next: flow.Position(strconv.FormatInt(at.row, 10))}
+	return flow.Rows{Batch: b, Places: places, Lent: q.lent, Next: flow.Position(strconv.FormatInt(at.row, 10))}
 }
 
 func (r *reader) move(to place) {
@@ -424,6 +472,9 @@ func (sp *split) trim() {
 		}
 	}
 	for sp.first < least.thing {
+		if l := sp.queue[0].lent; l != nil {
+			l.Release()
+		}
 		sp.queue[0] = queued{}
 		sp.queue = sp.queue[1:]
 		sp.first++

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -239,5 +241,63 @@ func TestReadAfterTheEndOfItsContextTakesWhatIsQueued(t *testing.T) {
 	}
 	if got, err := r.Read(t.Context(), 10); err != nil || got.Batch.NumRows() != 1 {
 		t.Errorf("another context: %v", err)
+	}
+}
+
+// counted is lent memory that nobody takes away.
+type counted struct{ refs atomic.Int64 }
+
+func (c *counted) Retain()           { c.refs.Add(1) }
+func (c *counted) Release()          { c.refs.Add(-1) }
+func (c *counted) Holds([]byte) bool { return true }
+
+func TestLentRowsAreHeldUntilTheLastReaderHasThem(t *testing.T) {
+	s := New(fields, Options{})
+	c := &counted{}
+	if err := s.Push(t.Context(), "", flow.LentBatch{RecordBatch: rows(1, 2, 3), Lent: c}, nil); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := s.Open(t.Context(), flow.Split{ID: DefaultSplit}, "")
+	b, _ := s.Open(t.Context(), flow.Split{ID: DefaultSplit}, "")
+	for i, step := range []struct {
+		reader flow.Reader
+		limit  int
+		held   int64 // by the queue and by what was read so far
+	}{{a, 2, 2}, {a, 2, 3}, {b, 2, 4}, {b, 2, 4}} {
+		got, err := step.reader.Read(t.Context(), step.limit)
+		if err != nil || got.Lent != flow.Lent(c) {
+			t.Fatalf("read %d: %v, lent %v", i, err, got.Lent)
+		}
+		if n := c.refs.Load(); n != step.held {
+			t.Errorf("after read %d: held %d times, not %d", i, n, step.held)
+		}
+	}
+}
+
+func TestWeightedRowsAreNotBorrowed(t *testing.T) {
+	s := New(fields, Options{Updating: true})
+	c := &counted{}
+	if err := s.Push(t.Context(), "", flow.LentBatch{RecordBatch: rows(1), Lent: c}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.refs.Load(); n != 0 {
+		t.Errorf("held %d times", n)
+	}
+}
+
+func TestAStreamThatIsForgottenGivesBackWhatItHolds(t *testing.T) {
+	c := &counted{}
+	func() {
+		s := New(fields, Options{})
+		if err := s.Push(t.Context(), "", flow.LentBatch{RecordBatch: rows(1), Lent: c}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	for c.refs.Load() != 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("it was not given back")
+		}
+		runtime.GC()
+		time.Sleep(time.Millisecond)
 	}
 }

@@ -61,6 +61,8 @@ type Delta struct {
 	Barrier   Epoch // 0: none; otherwise this delta ends the epoch
 	// Places of the rows, between a source and the scans of it; nil elsewhere and where they are not known.
 	Places *Places
+	// Lent is what Batch lies in beside the engine's own memory. Who reads the delta releases it.
+	Lent []Lent
 }
 
 // Weighted reports whether the delta carries a weight column.

@@ -142,7 +142,9 @@ type Rows struct {
 	Bad   []BadRow          // what did not decode
 	// Places of the rows of Batch; nil where the source has none.
 	Places *Places
-	Next   Position // where to go on after these rows
+	// Lent is the memory that Batch lies in, retained for the reader; nil where it is the engine's own.
+	Lent Lent
+	Next Position // where to go on after these rows
 	// TxnOpen: the source transaction of the last row is still open; its rows belong to one step.
 	TxnOpen bool
 	// Watermark is set by hand behind these rows, for the whole stream (push sources); nil otherwise.

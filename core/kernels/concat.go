@@ -22,6 +22,11 @@ func Concat(parts []arrow.Array) arrow.Array {
 	return array.MakeFromData(concatData(data))
 }
 
+// Copy copies values into memory of their own, and no more than them: an array may be a slice of something large.
+func Copy(a arrow.Array) arrow.Array {
+	return array.MakeFromData(concatData([]arrow.ArrayData{a.Data()}))
+}
+
 func concatData(parts []arrow.ArrayData) arrow.ArrayData {
 	dt := parts[0].DataType()
 	n := 0

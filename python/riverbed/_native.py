@@ -50,6 +50,7 @@ _SIGNATURES = {
     "rb_session_udf": [_u64, _chars, _i64, UDF, _u64],
     "rb_statements": [_chars, _i64, _text],
     "rb_stream_push": [_u64, _chars, _i64, _void, _void, _handle],
+    "rb_stream_lend": [_u64, _chars, _i64, _void, _void, _handle],
     "rb_push_wait": [_u64],
     "rb_stream_watermark": [_u64, _chars, _i64, _i64],
     "rb_stream_idle": [_u64, _chars, _i64],

@@ -172,6 +172,44 @@ def test_a_variable_is_read_in_place(session: rb.Session) -> None:
         assert [b.address for b in got[name].chunk(0).buffers() if b is not None] == sent
 
 
+def test_pushed_rows_are_read_in_place(session: rb.Session) -> None:
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"a": "BIGINT", "s": "VARCHAR"})
+    sent = pa.record_batch({"a": pa.array(range(1_000)), "s": pa.array([str(i) for i in range(1_000)])})
+    with session.sql("SELECT s, a FROM s").subscribe() as changes:
+        stream.push(sent.slice(100))
+        stream.end()
+        (batch,) = changes
+    got = batch.to_arrow()
+    del batch
+    for name in ("a", "s"):
+        at = [b.address for b in sent.column(name).buffers() if b is not None]
+        assert [b.address for b in got.column(name).buffers() if b is not None] == at
+    assert got.select(["a", "s"]).to_pylist() == sent.slice(100).to_pylist()
+    del sent  # what was read holds the memory
+    assert got.column("a").to_pylist() == list(range(100, 1_000))
+
+
+def test_a_frame_may_change_when_it_was_pushed(session: rb.Session) -> None:
+    pd, np = pytest.importorskip("pandas"), pytest.importorskip("numpy")
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    values = np.arange(1_000)
+    stream.push(pd.DataFrame({"a": values}, copy=False))
+    values[:] = 7
+    stream.end()
+    (batch,) = session.sql("SELECT a FROM s").subscribe()
+    assert [row["a"] for row in batch] == list(range(1_000))
+
+
+def test_a_push_into_a_closed_stream_holds_nothing(session: rb.Session) -> None:
+    stream = rb.MemoryStream()
+    session.create_stream("s", source=stream, schema={"a": "BIGINT"})
+    stream.end()
+    with pytest.raises(rb.RiverbedError):
+        stream.push(pa.table({"a": range(1_000)}))
+
+
 def test_a_result_is_handed_over_in_place(session: rb.Session) -> None:
     (batch,) = session.sql("SELECT 40 + 2 AS a").batches()
     assert batch.buffer_addresses()[0][1] == batch.to_arrow().column(0).buffers()[1].address

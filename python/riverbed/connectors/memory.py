@@ -95,12 +95,16 @@ class MemoryStream(Connector):
         text in a TIMESTAMP column keeps the time that it shows, whatever its offset; a datetime with a time zone is
         a moment, and becomes that moment in UTC. In TIMESTAMP WITH TIME ZONE both are moments, without a zone in UTC.
 
+        Arrow and Polars data are not copied: they are read where they lie, and held until the changes made of them are
+        read. So arrays over memory that is written to again (of NumPy, of a file that changes) are not to be pushed.
+
         A column named `__weight` says how often each row is inserted (or, negative, retracted), once where a row says
         nothing; the stream has to be declared as updating for that. Of an upsert stream -1 deletes the key.
         """
         number = self._bound
-        for array, schema, _keep in pairs(rows, self._columns):
-            full = _native.call_handle("rb_stream_push", number, *_native.chars(split), array, schema)
+        for array, schema, lent in pairs(rows, self._columns):
+            call = "rb_stream_lend" if lent is True else "rb_stream_push"
+            full = _native.call_handle(call, number, *_native.chars(split), array, schema)
             if full is not None:  # only a push that waits costs a helper thread
                 _native.wait(self._handle, _native.call, "rb_push_wait", full.value)
                 full.close()
@@ -145,16 +149,28 @@ class MemoryStream(Connector):
         _native.call("rb_stream_end", self._bound)
 
 
+# Whose data nobody changes in place. A pandas frame may be changed when push has returned.
+_FROZEN = ("pyarrow", "polars", "riverbed")
+
+# A batch of fewer rows is copied sooner than it is kept track of.
+_LENT_ROWS = 256
+
+
 def pairs(rows: Any, columns: list[tuple[str, str]]) -> Iterable[tuple[int, int, Any]]:
-    """Give rows as (ArrowArray address, ArrowSchema address, what keeps them alive)."""
+    """Give rows as (ArrowArray address, ArrowSchema address, what keeps them alive).
+
+    The last is True for rows that nobody will change, so that they can be lent instead of copied.
+    """
     if isinstance(rows, (Mapping, str, bytes)):
         raise RiverbedUsageError("push takes a list of rows\nHint: put the row into a list")
     if _arrow.is_tabular(rows) or hasattr(rows, "__arrow_c_array__"):
+        frozen = type(rows).__module__.partition(".")[0] in _FROZEN
         for batch in _in_order(rows, [name for name, _ in columns]):
             array, schema = _arrow.CArray(), _arrow.CSchema()
             addresses = ctypes.addressof(array), ctypes.addressof(schema)
             batch._export_to_c(*addresses)
-            yield *addresses, (array, schema)
+            lent = frozen and batch.num_rows >= _LENT_ROWS and batch.num_columns == len(columns)
+            yield *addresses, lent or (array, schema)
         return
     known = {name for name, _ in columns}
     rows = _listed(rows, "push", "rows")
@@ -192,6 +208,8 @@ def _listed(values: Any, call: str, what: str) -> list[Any]:
 def _in_order(rows: Any, names: list[str]) -> list[Any]:
     """Return the batches of an Arrow-like object with the columns of a stream, in its order."""
     pa = _arrow.need("pyarrow", "push() of an Arrow, pandas or Polars object")
+    if isinstance(rows, pa.RecordBatch) and rows.schema.names == names:
+        return [rows]
     if hasattr(rows, "__arrow_c_stream__"):
         table = pa.table(rows)
     elif hasattr(rows, "__arrow_c_array__"):

@@ -237,6 +237,7 @@ func (e *Engine) Play(query string, steps [][]Event, o Options) (Outcome, error)
 }
 
 type play struct {
+	lent      []arrow.RecordBatch // pushed since the last step
 	e         *Engine
 	o         Options
 	man       *riverbed.Manual
@@ -370,6 +371,7 @@ func outputTypes(d flow.Delta) []types.Type {
 
 // advance pushes the events of a step, rows of one split that follow each other in one batch or in several, and steps.
 func (p *play) advance(events []Event) (flow.Delta, error) {
+	p.takeAway()
 	for i := 0; i < len(events); {
 		e := events[i]
 		if !p.uses[e.Rel] && e.Kind != Clock {
@@ -420,7 +422,35 @@ func (p *play) push(events []Event) error {
 	if plain {
 		weights = nil
 	}
-	return p.man.Push(r.Name, events[0].Split, Batch(r.Fields, rows), weights)
+	b := Batch(r.Fields, rows)
+	p.lent = append(p.lent, b)
+	return p.man.Push(r.Name, events[0].Split, b, weights)
+}
+
+// takeAway writes over the rows of the steps before, whose output was read, if the run promises to have kept copies alone.
+func (p *play) takeAway() {
+	if p.man.Borrows() {
+		for _, b := range p.lent {
+			for _, c := range b.Columns() {
+				Scribble(c.Data())
+			}
+		}
+	}
+	p.lent = nil
+}
+
+// Scribble makes the memory of an array senseless.
+func Scribble(d arrow.ArrayData) {
+	for _, b := range d.Buffers() {
+		if b != nil {
+			for i := range b.Bytes() {
+				b.Bytes()[i] = 0xdb
+			}
+		}
+	}
+	for _, c := range d.Children() {
+		Scribble(c)
+	}
 }
 
 // compare holds the accumulated changelog against batch.
