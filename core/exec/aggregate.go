@@ -39,6 +39,7 @@ type aggregate struct {
 	spills  []*aggSpill        // per grouping set; nil: none
 	seen    map[[2]int]*spread // by grouping set without keys and DISTINCT aggregate
 	parts   []*grouper         // what is not parted
+	rows    int                // of a batch of them
 	next    atomic.Int64
 	parted  *parted
 }
@@ -441,6 +442,7 @@ func (a *aggregate) run(ctx context.Context) error {
 			}
 		}
 	}
+	most := 0
 	for s, g := range a.workers[0].groupers {
 		if a.spills[s] != nil {
 			continue
@@ -453,8 +455,15 @@ func (a *aggregate) run(ctx context.Context) error {
 		if err := a.foldDistinct(ctx, s, g); err != nil {
 			return err
 		}
+		for _, acc := range g.accs {
+			if f, ok := acc.(fn.Finisher); ok {
+				f.Finish()
+			}
+		}
 		a.parts = append(a.parts, g)
+		most = max(most, g.n)
 	}
+	a.rows = min(ChunkRows, max(most/(4*a.env.Workers), leastChunk))
 	a.workers = nil
 	return nil
 }
@@ -509,12 +518,12 @@ func (a *aggregate) Next(ctx context.Context, worker int) (*flow.Morsel, error) 
 	if err := a.ran.do(func() error { return a.run(ctx) }); err != nil {
 		return nil, err
 	}
-	from := int(a.next.Add(ChunkRows)) - ChunkRows
-	seq := int64(from / ChunkRows)
+	from := int(a.next.Add(int64(a.rows))) - a.rows
+	seq := int64(from / a.rows)
 	for _, g := range a.parts {
-		chunks := (g.n + ChunkRows - 1) / ChunkRows * ChunkRows
+		chunks := (g.n + a.rows - 1) / a.rows * a.rows
 		if from < chunks {
-			return a.chunk(g, from, min(from+ChunkRows, g.n), seq)
+			return a.chunk(g, from, min(from+a.rows, g.n), seq)
 		}
 		from -= chunks
 	}
@@ -527,6 +536,9 @@ func (a *aggregate) Next(ctx context.Context, worker int) (*flow.Morsel, error) 
 	}
 	return m, err
 }
+
+// leastChunk is the least batch of groups, where batches are made small so that all workers make results.
+const leastChunk = 1 << 10
 
 // partedSeq puts what comes of the parts behind the rest.
 const partedSeq = 1 << 32

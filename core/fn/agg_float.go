@@ -116,6 +116,9 @@ func (m *momentAcc) ResultOf(of Accumulator, groups []uint32) (arrow.Array, erro
 	return kernels.NewFixed(arrow.PrimitiveTypes.Float64, out, valid.bits), nil
 }
 
+// Finish brings together what is added apart.
+func (m *momentAcc) Finish() { m.moments.Settle() }
+
 func (m *momentAcc) Reset(groups []uint32) { m.moments.Reset(groups) }
 func (m *momentAcc) State() types.Type     { return types.Binary }
 func (m *momentAcc) Bytes() int64          { return m.moments.Bytes() }

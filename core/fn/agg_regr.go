@@ -139,6 +139,9 @@ func (a *pairAcc) ResultOf(of Accumulator, groups []uint32) (arrow.Array, error)
 	return kernels.NewFixed(arrow.PrimitiveTypes.Float64, out, valid.bits), nil
 }
 
+// Finish brings together what is added apart.
+func (a *pairAcc) Finish() { a.sums.Settle() }
+
 func (a *pairAcc) Reset(groups []uint32) { a.sums.Reset(groups) }
 func (a *pairAcc) State() types.Type     { return types.Binary }
 func (a *pairAcc) Bytes() int64          { return a.sums.Bytes() }

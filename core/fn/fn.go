@@ -192,6 +192,9 @@ type SortKey struct {
 	NullsFirst bool
 }
 
+// Finisher is an accumulator with work to do before several goroutines may ask it for results of different groups at once.
+type Finisher interface{ Finish() }
+
 // Accumulator holds the accumulators of all groups of one aggregate call, in columns or rows as it likes.
 // Groups are dense numbers from 0. It never sees rows that FILTER shut out, nor NULL arguments unless KeepNulls.
 type Accumulator interface {

@@ -129,12 +129,13 @@ func (m *Moments) addFixed(groups []uint32, vals []float64, valid []byte) {
 		a.squares.add(x, x)
 	}
 	if beside > max(len(vals)/4, len(acc)) { // the values have moved away from the first ones
-		m.settleAll()
+		m.Settle()
 		m.fixed = nil
 	}
 }
 
-func (m *Moments) settleAll() {
+// Settle brings all groups together. Until the next Add, groups may then be read by several goroutines.
+func (m *Moments) Settle() {
 	for g := range m.fixed {
 		m.settle(uint32(g))
 	}
@@ -193,12 +194,13 @@ func (m *Comoments) addFixed(groups []uint32, xs, ys []float64, valid []byte) {
 		a.xy.add(x, y)
 	}
 	if beside > max(len(xs)/4, len(acc)) {
-		m.settleAll()
+		m.Settle()
 		m.fixed = nil
 	}
 }
 
-func (m *Comoments) settleAll() {
+// Settle brings all groups together. Until the next Add, groups may then be read by several goroutines.
+func (m *Comoments) Settle() {
 	for g := range m.fixed {
 		m.settle(uint32(g))
 	}

@@ -61,7 +61,7 @@ func (m *Moments) Rows(g uint32) int64 {
 
 // Merge adds o's group i to this one's group into[i].
 func (m *Moments) Merge(o *Moments, into []uint32) {
-	o.settleAll()
+	o.Settle()
 	m.Sums.Merge(&o.Sums, into)
 	m.squares.Merge(&o.squares, into)
 }
@@ -155,7 +155,7 @@ func (m *Comoments) addOne(g uint32, x, y float64, w int64) {
 
 // Merge adds o's group i to this one's group into[i].
 func (m *Comoments) Merge(o *Comoments, into []uint32) {
-	o.settleAll()
+	o.Settle()
 	m.X.Merge(&o.X, into)
 	m.Y.Merge(&o.Y, into)
 	m.xx.Merge(&o.xx, into)
