@@ -3,8 +3,8 @@ package exec
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -107,6 +107,8 @@ type total struct {
 	prog  *expr.Program
 	keys  []kernels.SortKey
 	types []types.Type
+	same  []int // by key: an earlier key that is the same column, or -1
+	keyOf []int // by column: the first key that is this column, or -1
 }
 
 // newTotal compiles ORDER BY keys and the columns that complete them to a total order.
@@ -127,14 +129,20 @@ func newTotal(keys []plan.SortItem, tie []expr.ColID, cols []plan.Column) (*tota
 			t.keys = append(t.keys, kernels.SortKey{Exact: true, Type: c.Type})
 		}
 	}
-	t.types = exprTypes(es)
+	t.types, t.same, t.keyOf = exprTypes(es), sameColumns(es), make([]int, len(cols))
+	for i, c := range cols {
+		t.keyOf[i] = slices.IndexFunc(es, func(e expr.Expr) bool {
+			ref, ok := e.(*expr.Col)
+			return ok && ref.ID == c.ID
+		})
+	}
 	var err error
 	t.prog, err = expr.CompileAll(es, layoutOf(cols))
 	return t, err
 }
 
 // sorted is ORDER BY, with OFFSET and LIMIT when limit >= 0. Few rows of a top-N are kept as they come (topn.go); otherwise
-// the rows are sorted in memory, or in runs that are spilled and merged (sortruns.go).
+// the rows are ordered in memory (inorder.go), or in runs that are spilled and merged (sortruns.go).
 type sorted struct {
 	input         Operator
 	env           *Env
@@ -143,9 +151,7 @@ type sorted struct {
 
 	ran   once
 	acct  *account
-	data  collected
-	perm  []int32
-	next  atomic.Int64
+	rows  *inOrder
 	runs  *runs
 	merge *runMerge
 }
@@ -166,7 +172,7 @@ func (s *sorted) Schema() *arrow.Schema { return s.input.Schema() }
 
 func (s *sorted) Close() error {
 	s.acct.close()
-	s.data, s.perm = collected{}, nil
+	s.rows = nil
 	err := s.runs.close()
 	if e := s.input.Close(); err == nil {
 		err = e
@@ -175,42 +181,38 @@ func (s *sorted) Close() error {
 }
 
 func (s *sorted) run(ctx context.Context) (err error) {
+	var chunks []*flow.Morsel
 	if s.limit >= 0 && s.limit <= maxTopRows && s.offset <= maxTopRows {
-		s.data, err = s.topRows(ctx)
+		chunks, err = s.topRows(ctx)
 	} else {
-		err = s.all(ctx)
+		chunks, err = s.all(ctx)
 	}
 	if err != nil || s.runs != nil {
 		return err
 	}
-	if s.perm, err = s.order.sort(s.env, s.data); err != nil {
+	if s.rows, _, err = newInOrder(ctx, s.env, s.order, s.Schema(), chunks, 0); err != nil {
 		return err
 	}
-	from := min(s.offset, int64(len(s.perm)))
-	s.perm = s.perm[from:]
-	if s.limit >= 0 {
-		s.perm = s.perm[:min(s.limit, int64(len(s.perm)))]
-	}
+	s.rows.only(s.offset, s.limit)
 	return nil
 }
 
 // all holds the whole input, or sorts it in runs.
-func (s *sorted) all(ctx context.Context) error {
+func (s *sorted) all(ctx context.Context) ([]*flow.Morsel, error) {
 	r := newRuns(s.env, s.acct, s.order, s.Schema())
 	g, spilled, err := collect(ctx, s.input, s.env, s.acct, nil, r.add)
 	if !spilled {
-		s.data = g.joined(s.Schema())
-		return err
+		return g.all, err
 	}
 	s.runs = r
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if s.merge, err = r.finish(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	s.merge.skip, s.merge.remain = s.offset, s.limit
-	return nil
+	return nil, nil
 }
 
 // sort returns the rows in order.
@@ -222,17 +224,12 @@ func (t *total) sort(env *Env, d collected) ([]int32, error) {
 	return kernels.SortIndices(keys, t.keys, d.rows), nil
 }
 
-func (s *sorted) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
+func (s *sorted) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	if err := s.ran.do(func() error { return s.run(ctx) }); err != nil {
 		return nil, err
 	}
 	if s.merge != nil {
 		return s.merge.next(ctx)
 	}
-	from := s.next.Add(ChunkRows) - ChunkRows
-	if from >= int64(len(s.perm)) {
-		return nil, nil
-	}
-	part := s.perm[from:min(from+ChunkRows, int64(len(s.perm)))]
-	return morsel(s.Schema(), from/ChunkRows, kernels.TakeBatch(s.data.cols, part), len(part)), nil
+	return s.rows.Next(ctx, worker)
 }

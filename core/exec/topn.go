@@ -20,10 +20,10 @@ type topPool struct {
 
 // topRows keeps, per worker, the rows that were among the first N when they came; what they hold together is cut to
 // the first N by the sort that follows.
-func (s *sorted) topRows(ctx context.Context) (collected, error) {
+func (s *sorted) topRows(ctx context.Context) ([]*flow.Morsel, error) {
 	keep := int(s.offset + s.limit)
 	if s.limit == 0 {
-		return joinMorsels(s.input.Schema(), nil), nil
+		return nil, nil
 	}
 	pools := make([]topPool, s.env.Workers)
 	err := drain(ctx, s.input, s.env.Workers, func(w int, m *flow.Morsel) error {
@@ -50,7 +50,7 @@ func (s *sorted) topRows(ctx context.Context) (collected, error) {
 	for _, p := range pools {
 		all = append(all, p.kept...)
 	}
-	return joinMorsels(s.input.Schema(), all), err
+	return all, err
 }
 
 // cut drops the rows of a pool that are no longer among the first. Equal rows keep their order.

@@ -1,0 +1,160 @@
+package kernels
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// EntryCuts parts entries by ranges of their numbers, so that each part can be sorted by itself. Where to cut is learnt from a
+// sample: the range in which most of it lies is divided into many cells of one width, and cells are put together until they
+// make a part.
+type EntryCuts struct {
+	mask  uint64 // the bits that are looked at
+	first uint64
+	shift uint
+	cells []uint16 // part of each cell
+	Parts int
+}
+
+const (
+	maxCells = 1 << 16
+	maxParts = 1 << 10
+)
+
+// NewEntryCuts makes up to parts parts of about one size. Entries with equal first together bits are in one part; 0 does not
+// ask for that.
+func NewEntryCuts(sample []SortEntry, parts int, together uint) *EntryCuts {
+	c := &EntryCuts{mask: ^uint64(0), cells: make([]uint16, maxCells), Parts: 1}
+	if together > 0 {
+		c.mask <<= 64 - together
+	}
+	words := make([]uint64, len(sample))
+	for i, e := range sample {
+		words[i] = e.Hi & c.mask
+	}
+	SortWords(words)
+	if len(words) == 0 {
+		return c
+	}
+	edge := len(words) / 64
+	c.first = words[edge]
+	for width := words[len(words)-1-edge] - c.first; width>>c.shift >= maxCells-2; c.shift++ {
+	}
+	share := max(len(words)/min(parts, maxParts), 1)
+	part, filled, next := 0, 0, 0
+	for cell := range c.cells {
+		here := 0
+		for next < len(words) && c.cell(words[next]) == cell {
+			here++
+			next++
+		}
+		if filled > 0 && filled+here/2 >= share && part+1 < maxParts {
+			part, filled = part+1, 0
+		}
+		filled += here
+		c.cells[cell] = uint16(part)
+	}
+	c.Parts = part + 1
+	return c
+}
+
+// cell is 0 below the range, and the last cell above it.
+func (c *EntryCuts) cell(w uint64) int {
+	w &= c.mask
+	if w < c.first {
+		return 0
+	}
+	return int(min((w-c.first)>>(c.shift&63)+1, maxCells-1))
+}
+
+// entryBlock is how many entries of a part lie together.
+const entryBlock = 256
+
+// EntryParts holds entries by part.
+type EntryParts struct {
+	cuts    *EntryCuts
+	arena   []SortEntry
+	next    atomic.Int64 // block that is free
+	writers []*EntryWriter
+}
+
+// EntryWriter is one goroutine's way to add entries.
+type EntryWriter struct {
+	of     *EntryParts
+	at     []int     // place of the next entry, by part
+	blocks [][]int32 // of each part
+}
+
+// NewEntryParts makes room for n entries that so many writers add.
+func NewEntryParts(cuts *EntryCuts, n, writers int) *EntryParts {
+	p := &EntryParts{cuts: cuts}
+	p.arena = Room[SortEntry]((n/entryBlock + cuts.Parts*writers) * entryBlock)
+	for range writers {
+		p.writers = append(p.writers, &EntryWriter{of: p, at: make([]int, cuts.Parts), blocks: make([][]int32, cuts.Parts)})
+	}
+	return p
+}
+
+// Writer is the i-th writer.
+func (p *EntryParts) Writer(i int) *EntryWriter { return p.writers[i] }
+
+// Add copies entries to their parts.
+func (w *EntryWriter) Add(e []SortEntry) {
+	cuts, arena := w.of.cuts, w.of.arena
+	cells, at := cuts.cells[:maxCells], w.at
+	for i := range e {
+		x := e[i]
+		part := cells[cuts.cell(x.Hi)]
+		k := at[part]
+		if k%entryBlock == 0 {
+			k = w.block(part)
+		}
+		arena[k] = x
+		at[part] = k + 1
+	}
+}
+
+// block begins a block of a part.
+func (w *EntryWriter) block(part uint16) int {
+	b := w.of.next.Add(1) - 1
+	w.blocks[part] = append(w.blocks[part], int32(b))
+	return int(b) * entryBlock
+}
+
+// Rows is how many entries a part has.
+func (p *EntryParts) Rows(part int) int {
+	n := 0
+	for _, w := range p.writers {
+		if k := len(w.blocks[part]); k > 0 {
+			n += (k-1)*entryBlock + w.last(part)
+		}
+	}
+	return n
+}
+
+// last is how many entries the last block of a part has.
+func (w *EntryWriter) last(part int) int { return (w.at[part]-1)%entryBlock + 1 }
+
+// Part copies the entries of a part to dst, which has room for them.
+func (p *EntryParts) Part(part int, dst []SortEntry) []SortEntry {
+	n := 0
+	for _, w := range p.writers {
+		for i, b := range w.blocks[part] {
+			size := entryBlock
+			if i+1 == len(w.blocks[part]) {
+				size = w.last(part)
+			}
+			n += copy(dst[n:], p.arena[int(b)*entryBlock:][:size])
+		}
+	}
+	return dst[:n]
+}
+
+// Sample takes about n rows evenly out of rows.
+func Sample(rows, n int) []int32 {
+	idx := make([]int32, 0, min(rows, n))
+	for i := range min(rows, n) {
+		idx = append(idx, int32(int64(i)*int64(rows)/int64(min(rows, n))))
+	}
+	return slices.Clip(idx)
+}
