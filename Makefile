@@ -67,6 +67,10 @@ test-prop: setup ## N random cases per operator and N random queries, compared a
 parity: setup ## every file of tests/sql as batch, row by row, at random cuttings, on 4 workers, with restarts
 	RIVERBED_PARITY=full RIVERBED_SEED=$(SEED) $(GO_TEST) -count=1 $(PARITY)
 
+.PHONY: test-golden
+test-golden: setup ## the same bits on every build: amd64 v1 and v3, without assembly, arm64 (emulated)
+	@tools/golden.sh
+
 .PHONY: test-eo
 test-eo: ## (later) exactly-once: kill -9 between stage and commit, sinks compared row by row
 	@echo "make test-eo comes with the durable checkpoints: it will kill a pipeline at every barrier and between stage and commit, and compare each sink with batch." >&2; exit 1

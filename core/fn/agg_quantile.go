@@ -170,7 +170,7 @@ func pickDiscrete(c AggConfig, rows sortedRows, emit func([]byte, int64)) {
 
 // between is where a fraction falls among n values: the two ranks and how far it is from the first.
 func between(q float64, n int64) (lo, hi int64, part float64) {
-	at := math.Abs(q) * float64(n-1)
+	at := float64(math.Abs(q) * float64(n-1))
 	lo, hi = int64(math.Floor(at)), int64(math.Ceil(at))
 	part = at - float64(lo)
 	if q < 0 {

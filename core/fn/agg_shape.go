@@ -165,7 +165,7 @@ func middle(v []float64) float64 {
 	if n%2 == 1 {
 		return v[n/2]
 	}
-	return v[n/2-1] + (v[n/2]-v[n/2-1])/2
+	return v[n/2-1] + float64((v[n/2]-v[n/2-1])/2)
 }
 
 // entropy adds up the distinct values' shares; rows of one value are one row with a weight, or neighbours.

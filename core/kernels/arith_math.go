@@ -44,7 +44,7 @@ func (a pairF) mul(b pairF) pairF {
 	return quick(p.hi, p.lo+(float64(a.hi*b.lo)+float64(a.lo*b.hi)))
 }
 
-func (a pairF) scale(f float64) pairF { return pairF{a.hi * f, a.lo * f} } // f is a power of two
+func (a pairF) scale(f float64) pairF { return pairF{float64(a.hi * f), float64(a.lo * f)} } // f is a power of two
 
 func (a pairF) div(b pairF) pairF {
 	q1 := a.hi / b.hi

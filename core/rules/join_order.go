@@ -397,9 +397,9 @@ func (g *graph) leaves() []*tree {
 // that look into it. Without keys every pair is tried.
 func cost(a, b *tree, rows float64, keyed bool) float64 {
 	small, large := min(a.est.Rows, b.est.Rows), max(a.est.Rows, b.est.Rows)
-	c := a.cost + b.cost + rows + 2*small + 0.5*large
+	c := a.cost + b.cost + rows + float64(2*small) + float64(0.5*large)
 	if !keyed {
-		c += small * large
+		c += float64(small * large)
 	}
 	return c
 }

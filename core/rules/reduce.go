@@ -47,7 +47,7 @@ func (c *rewriter) reduced(agg *plan.Aggregate, other plan.Node, keys []plan.Equ
 		return nil // done already
 	}
 	input := c.est.Of(agg.Input).Rows
-	if rows := c.est.Of(other).Rows; rows > fewer*c.est.Of(agg).Rows || scanned(other) > fewer*input*2 {
+	if rows := c.est.Of(other).Rows; rows > fewer*c.est.Of(agg).Rows || scanned(other) > 2*fewer*input {
 		return nil
 	}
 	inputKeys := make([]plan.EquiKey, len(keys))

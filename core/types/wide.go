@@ -239,7 +239,7 @@ func FloatToWide(f float64, unsigned bool) (decimal128.Num, bool) {
 	}
 	m := math.Abs(f)
 	hi := uint64(m / 0x1p64)
-	lo := uint64(m - float64(hi)*0x1p64)
+	lo := uint64(m - float64(float64(hi)*0x1p64))
 	if unsigned {
 		return decimal128.New(int64(hi), lo), true
 	}
