@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/riverbed/riverbed/core/exec"
 	"github.com/riverbed/riverbed/core/plan"
 )
 
@@ -129,5 +130,33 @@ func TestNarrowedScans(t *testing.T) {
 		if n := c["s"].kept.Load(); n > q.most {
 			t.Errorf("%s\nread %d rows, want at most %d", q.text, n, q.most)
 		}
+	}
+}
+
+// A scan drops the rows that no join wants itself where the relation hands out its batches whole, with and without a filter
+// of its own.
+func TestNarrowedBehindRelation(t *testing.T) {
+	c := catalog{"s": series(t, 3000), "few": define(t, "k BIGINT, n VARCHAR", "7,a", "2001,b", "NULL,c", "9999,d")}
+	c["s"].size = 100
+	for _, q := range []struct {
+		text, want string
+		most       int64 // rows that leave the scan of s
+	}{
+		{"SELECT n, x FROM s JOIN few ON x = k", "a,7; b,2001", 2},
+		{"SELECT n, x FROM s JOIN few ON x = k WHERE x BETWEEN 0 AND 1999", "a,7", 1},
+		{"SELECT n, cnt FROM (SELECT x AS g, count(*) AS cnt FROM s WHERE x > 6 GROUP BY x) JOIN few ON g = k", "a,1; b,1", 2},
+		{"SELECT count(*) FROM (SELECT x FROM s LIMIT 100) s JOIN few ON x = k", "1", 3000},
+	} {
+		root, e := planned(t, c, q.text).Root, env(1)
+		e.Profile = &exec.Profile{}
+		checkPlan(t, q.text, root, e, false, q.want)
+		plan.Walk(root, func(n plan.Node) bool {
+			if scan, ok := n.(*plan.Scan); ok && scan.Source.Name == "s" {
+				if rows := e.Profile.Of(scan).Rows.Load(); rows > q.most {
+					t.Errorf("%s\nthe scan gave %d rows, want at most %d", q.text, rows, q.most)
+				}
+			}
+			return true
+		})
 	}
 }

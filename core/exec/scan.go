@@ -97,12 +97,53 @@ func (s *scan) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 			return nil, err
 		}
 	}
-	if s.filter != nil && !m.Narrowed {
-		if cols, n, err = s.filter.Apply(s.env.Fn, cols, n); err != nil {
+	if !m.Narrowed {
+		if cols, n, err = s.narrowed(worker, cols, n); err != nil {
 			return nil, err
 		}
 	}
 	return morsel(s.schema, m.Seq, cols, n), nil
+}
+
+// narrowed applies the filter and the joins' stages to a batch that came whole. Of columns that no stage reads, only the
+// rows that all have left are gathered.
+func (s *scan) narrowed(worker int, cols []arrow.Array, n int) ([]arrow.Array, int, error) {
+	var sel []int32 // nil: all
+	if s.filter != nil {
+		rows, all, err := s.filter.cond.EvalFilter(s.env.Fn, cols, n)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !all {
+			sel, n = rows, len(rows)
+		}
+	}
+	for _, st := range s.stages {
+		if n == 0 || s.node.Limit != 0 {
+			break
+		}
+		in := make([]arrow.Array, len(st.Columns))
+		for i, c := range st.Columns {
+			if in[i] = cols[c]; sel != nil {
+				in[i] = kernels.Take(cols[c], sel)
+			}
+		}
+		rows, all, err := st.Select(worker, in, n)
+		if err != nil {
+			return nil, 0, err
+		}
+		if all {
+			continue
+		}
+		if sel != nil {
+			rows = pick(sel, rows)
+		}
+		sel, n = rows, len(rows)
+	}
+	if sel == nil {
+		return cols, n, nil
+	}
+	return kernels.TakeBatch(cols, sel), n, nil
 }
 
 // judged leaves out the bad rows, and tells them.
