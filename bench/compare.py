@@ -42,8 +42,9 @@ QUICK = {
     "embed": [],
     "scale": ["--rows", "1000000", "--sf", "0.1", "--events", "200000"],
     "kafka": ["--messages", "500000"],
+    "flink": ["--events", "200000"],
 }
-BY_NAME = ("scale", "kafka")  # what the others show already, or what needs a broker: only when asked for
+BY_NAME = ("scale", "kafka", "flink")  # what the others show already, or what needs a broker: only when asked for
 
 
 def runs(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str, list[float]]]:
