@@ -6,8 +6,8 @@
 // exported function.
 //
 // Files: riverbed.h (the rules and types), guard.go (panics and errors),
-// handles.go, export.go and import.go (memory in both directions), then one file
-// per kind of handle.
+// handles.go, export.go and import.go (memory in both directions), memory.go and
+// pacing.go (the collector), then one file per kind of handle.
 package main
 
 // #cgo LDFLAGS: -ldl
@@ -17,15 +17,8 @@ import "C"
 
 import (
 	"runtime"
-	"runtime/debug"
 	"unsafe"
 )
-
-// gcPercent lets the heap grow further between collections than Go's default: scans allocate much and keep little,
-// and a third of their CPU time was collection. A GOGC of the host is not read, since it is not ours.
-const gcPercent = 400
-
-func init() { debug.SetGCPercent(gcPercent) }
 
 func main() {}
 

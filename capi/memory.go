@@ -9,7 +9,7 @@ import (
 )
 
 // limits tells the collector what the open sessions may hold together: it then collects more often near that, whatever
-// gcPercent allows. The runtime is the library's own, so the host's memory is none of its business.
+// its pace allows. The runtime is the library's own, so the host's memory is none of its business.
 var limits = memoryLimits{of: map[*riverbed.Session]int64{}}
 
 type memoryLimits struct {
