@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -13,40 +14,6 @@ import (
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
-
-// chunk is rows in memory, and what is known of their columns.
-type chunk struct {
-	rows   arrow.RecordBatch
-	ranges []columnRange // by column
-}
-
-func newChunk(rows arrow.RecordBatch) *chunk {
-	return &chunk{rows: rows, ranges: make([]columnRange, rows.NumCols())}
-}
-
-// chunksOf cuts batches to chunks of a size that scans hand out and skip.
-func chunksOf(batches []arrow.RecordBatch) []*chunk {
-	var out []*chunk
-	for _, b := range batches {
-		if n := b.NumRows(); n > 0 && n <= chunkRows {
-			out = append(out, newChunk(b))
-			continue
-		}
-		for from := int64(0); from < b.NumRows(); from += chunkRows {
-			out = append(out, newChunk(b.NewSlice(from, min(from+chunkRows, b.NumRows()))))
-		}
-	}
-	return out
-}
-
-// batchesOf are the rows of chunks.
-func batchesOf(chunks []*chunk) []arrow.RecordBatch {
-	out := make([]arrow.RecordBatch, len(chunks))
-	for i, c := range chunks {
-		out[i] = c.rows
-	}
-	return out
-}
 
 // ArrowTable is a relation over batches that the caller holds.
 type ArrowTable struct {
@@ -85,30 +52,10 @@ func (t *ArrowTable) Stats() flow.Stats {
 func (t *ArrowTable) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
 	s := newChunkScan(t.chunks, t.fields, req)
 	if t.rowIDs && req.Places {
-		s.places = func(chunk int) *flow.Places { return rowPlaces(rowIDs(s.chunks[chunk].rows)) }
+		s.places = func(chunk int) *flow.Places { return rowPlaces(rowIDs(s.chunks[chunk].present())) }
 	}
 	return s, nil
 }
-
-func takeBatch(b arrow.RecordBatch, rows []int32) arrow.RecordBatch {
-	cols := make([]arrow.Array, b.NumCols())
-	for i := range cols {
-		cols[i] = kernels.Take(b.Column(i), rows)
-	}
-	return array.NewRecordBatch(b.Schema(), cols, int64(len(rows)))
-}
-
-// concatBatches puts two batches of one schema together.
-func concatBatches(a, b arrow.RecordBatch) arrow.RecordBatch {
-	cols := make([]arrow.Array, a.NumCols())
-	for i := range cols {
-		cols[i] = kernels.Concat([]arrow.Array{a.Column(i), b.Column(i)})
-	}
-	return array.NewRecordBatch(a.Schema(), cols, a.NumRows()+b.NumRows())
-}
-
-// chunkRows is the most rows of a chunk: large enough to cost nothing, small enough to share and to skip.
-const chunkRows = 64 << 10
 
 // chunkScan hands out chunks, columns picked. Chunks in which no row can satisfy the conditions are left out.
 type chunkScan struct {
@@ -117,6 +64,7 @@ type chunkScan struct {
 	chunks []*chunk
 	before []int64 // rows before each chunk, when places are asked for
 	next   atomic.Int64
+	narrow *flow.Narrowing              // nil: none that rows which have gone may be shown to
 	places func(chunk int) *flow.Places // nil: not asked for
 }
 
@@ -134,10 +82,13 @@ func newChunkScan(chunks []*chunk, fields []types.Field, req flow.ScanRequest) *
 				s.before = append(s.before, row)
 			}
 		}
-		row += c.rows.NumRows()
+		row += int64(c.count)
 	}
 	if req.Places {
 		s.places = s.counted
+	}
+	if n := req.Narrow; n != nil && !slices.ContainsFunc(n.Stages, func(st flow.Stage) bool { return !st.Pure }) {
+		s.narrow = n
 	}
 	return s
 }
@@ -147,17 +98,28 @@ func (s *chunkScan) counted(chunk int) *flow.Places {
 	return &flow.Places{Unit: flow.RowNumber, Runs: []flow.Run{{At: s.before[chunk] + 1}}}
 }
 
-func (s *chunkScan) Next(context.Context, int) (*flow.Morsel, error) {
+func (s *chunkScan) Next(_ context.Context, worker int) (*flow.Morsel, error) {
 	i := s.next.Add(1) - 1
 	if i >= int64(len(s.chunks)) {
 		return nil, nil
 	}
-	b := s.chunks[i].rows
+	c := s.chunks[i]
 	cols := make([]arrow.Array, len(s.at))
-	for k, c := range s.at {
-		cols[k] = b.Column(c)
+	for k, column := range s.at {
+		cols[k] = c.rows.Column(column)
 	}
-	m := &flow.Morsel{Seq: i, Batch: array.NewRecordBatch(s.schema, cols, b.NumRows())}
+	n, narrowed, err := c.count, c.left != nil && s.narrow != nil, error(nil)
+	switch {
+	case narrowed:
+		cols, n, err = c.narrowed(cols, s.narrow, worker)
+	case c.left != nil:
+		rows, _ := c.leftRows()
+		cols = kernels.TakeBatch(cols, rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &flow.Morsel{Seq: i, Batch: array.NewRecordBatch(s.schema, cols, int64(n)), Narrowed: narrowed}
 	if s.places != nil {
 		m.Places = s.places(int(i))
 	}

@@ -121,14 +121,21 @@ func (s *Session) committedLocked(tables []*memTable) []tableDelta {
 // input is a step's input of changes.
 func (v *matView) input(changes []tableDelta) incremental.Input {
 	in := incremental.Input{Now: v.s.clock.Now()}
-	for _, d := range changes {
-		for i, info := range v.infos {
-			if info.Source.Relation == flow.Relation(d.table) {
-				in.Pushes = append(in.Pushes, incremental.Push{Source: i, Batch: tablePush(info, d), Places: rowPlaces(rowIDs(d.rows))})
-			}
-		}
+	for i, info := range v.infos {
+		in.Pushes = append(in.Pushes, tablePushes(i, info, changesOf(changes, info))...)
 	}
 	return in
+}
+
+// changesOf are those of the table that a source reads.
+func changesOf(changes []tableDelta, info incremental.SourceInfo) []tableDelta {
+	var out []tableDelta
+	for _, d := range changes {
+		if info.Source.Relation == flow.Relation(d.table) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // concerned reports whether the view reads one of the changed tables.

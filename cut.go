@@ -67,12 +67,12 @@ func (r *runner) gather() (*cut, error) {
 		c.in.Pushes, c.in.Ticks = nil, nil // a step without the tables' part of it would show what never was
 		return c, nil                      //nolint:nilerr // the cut carries it, and ends what waits for it
 	}
-	for _, d := range changes {
-		i := r.tables.tables[d.table]
-		b := tablePush(r.inputs[i].info, d)
-		c.in.Pushes = append(c.in.Pushes, incremental.Push{Source: i, Batch: b, Places: rowPlaces(rowIDs(d.rows))})
-		c.rows += int(b.NumRows())
-		r.countTold(r.inputs[i], b.NumRows())
+	for i, in := range r.inputs {
+		for _, p := range tablePushes(i, in.info, changesOf(changes, in.info)) {
+			c.in.Pushes = append(c.in.Pushes, p)
+			c.rows += int(p.Batch.NumRows())
+			r.countTold(in, p.Batch.NumRows())
+		}
 	}
 	if drained {
 		r.endAll(c)
@@ -103,20 +103,44 @@ func (r *runner) endAll(c *cut) {
 	}
 }
 
-// tablePush is a table's change as a push: the columns that the graph reads, and the weight.
-func tablePush(info incremental.SourceInfo, d tableDelta) arrow.RecordBatch {
-	n := int(d.rows.NumRows())
-	cols := make([]arrow.Array, 0, len(info.Columns)+1)
-	fields := make([]arrow.Field, 0, len(info.Columns)+1)
-	for _, c := range info.Columns {
-		cols, fields = append(cols, d.rows.Column(c)), append(fields, d.rows.Schema().Field(c))
+// pushRows is up to how many rows the changes of a table are put together: each push has a price of its own.
+const pushRows = 64 << 10
+
+// tablePushes are changes of one table as pushes: the columns that the graph reads, and the weights.
+func tablePushes(source int, info incremental.SourceInfo, changes []tableDelta) []incremental.Push {
+	var out []incremental.Push
+	for len(changes) > 0 {
+		n, rows := 1, changes[0].rows.NumRows()
+		for n < len(changes) && rows+changes[n].rows.NumRows() <= pushRows {
+			rows += changes[n].rows.NumRows()
+			n++
+		}
+		out = append(out, tablePush(source, info, changes[:n]))
+		changes = changes[n:]
 	}
-	w := make([]int64, n)
-	for i := range w {
-		w[i] = d.sign
+	return out
+}
+
+func tablePush(source int, info incremental.SourceInfo, changes []tableDelta) incremental.Push {
+	parts := make([]arrow.RecordBatch, len(changes))
+	var weights []int64
+	places := rowPlaces(nil)
+	for k, d := range changes {
+		schema := d.rows.Schema()
+		cols, fields := make([]arrow.Array, len(info.Columns)), make([]arrow.Field, len(info.Columns))
+		for i, c := range info.Columns {
+			cols[i], fields[i] = d.rows.Column(c), schema.Field(c)
+		}
+		parts[k] = array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, d.rows.NumRows())
+		for _, id := range rowIDs(d.rows) {
+			places.Add(len(weights), id)
+			weights = append(weights, d.sign)
+		}
 	}
-	cols = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Int64, w, nil))
-	return array.NewRecordBatch(arrow.NewSchema(append(fields, flow.WeightField), nil), cols, int64(n))
+	b := concatBatches(parts...)
+	cols := append(slices.Clone(b.Columns()), kernels.NewFixed(arrow.PrimitiveTypes.Int64, weights, nil))
+	b = array.NewRecordBatch(flow.WithWeights(b.Schema()), cols, b.NumRows())
+	return incremental.Push{Source: source, Batch: b, Places: places}
 }
 
 // take books one item into the step's input.

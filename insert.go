@@ -222,7 +222,7 @@ func (s *Session) insertIntoTable(ctx context.Context, cat *scopeCatalog, t *mem
 func deltasOf(t *memTable, chunks []*chunk, sign int64) []tableDelta {
 	out := make([]tableDelta, len(chunks))
 	for i, c := range chunks {
-		out[i] = tableDelta{t, c.rows, sign}
+		out[i] = tableDelta{t, c.present(), sign}
 	}
 	return out
 }

@@ -45,7 +45,7 @@ func (e *tableEdit) checkKeys(added []arrow.RecordBatch) error {
 	for _, k := range t.keys {
 		batches := added
 		if k.seen == nil {
-			batches = batchesOf(e.chunks) // added ones included
+			batches = presentOf(e.chunks) // added ones included
 			k.seen = hashtable.NewGroups(t.keyTypes(k))
 		}
 		for _, b := range batches {

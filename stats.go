@@ -26,7 +26,7 @@ const (
 func chunkStats(chunks []*chunk, fields []types.Field) flow.Stats {
 	s := flow.Stats{Exact: true, Columns: map[int]flow.ColumnStats{}}
 	for _, c := range chunks {
-		s.Rows += c.rows.NumRows()
+		s.Rows += int64(c.count)
 	}
 	if s.Rows == 0 {
 		return s

@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -99,8 +100,8 @@ func (e *tableEdit) append(cols []arrow.Array, n int) arrow.RecordBatch {
 	e.t.next += int64(n)
 	b := array.NewRecordBatch(types.ArrowSchema(e.t.fields), append(append([]arrow.Array{}, cols...), kernels.NewFixed(arrow.PrimitiveTypes.Int64, ids, nil)), int64(n))
 	chunks, tail := e.chunks, b
-	for len(chunks) > 0 && tail.NumRows() < mergeRows && chunks[len(chunks)-1].rows.NumRows() <= tail.NumRows() {
-		tail = concatBatches(chunks[len(chunks)-1].rows, tail)
+	for len(chunks) > 0 && tail.NumRows() < mergeRows && int64(chunks[len(chunks)-1].count) <= tail.NumRows() {
+		tail = concatBatches(chunks[len(chunks)-1].present(), tail)
 		chunks = chunks[:len(chunks)-1]
 	}
 	e.chunks = append(chunks[:len(chunks):len(chunks)], chunksOf([]arrow.RecordBatch{tail})...)
@@ -108,35 +109,43 @@ func (e *tableEdit) append(cols []arrow.Array, n int) arrow.RecordBatch {
 	return b
 }
 
-// remove takes away the rows with the given numbers.
-func (e *tableEdit) remove(ids map[int64]bool) {
-	var kept []*chunk
+// remove takes away the rows with the given numbers, which are in rising order. So are those of the table: rows are only ever
+// put behind the others.
+func (e *tableEdit) remove(ids []int64) {
+	chunks := make([]*chunk, 0, len(e.chunks))
+	var removed []arrow.RecordBatch
 	for _, c := range e.chunks {
-		var stay, leave []int32
-		for i, id := range rowIDs(c.rows) {
-			if ids[id] {
-				leave = append(leave, int32(i))
-			} else {
-				stay = append(stay, int32(i))
+		numbers := rowIDs(c.rows)
+		within, _ := slices.BinarySearch(ids, numbers[len(numbers)-1]+1)
+		gone := make([]int32, 0, within)
+		at := 0
+		for _, id := range ids[:within] {
+			k, ok := slices.BinarySearch(numbers[at:], id)
+			if at += k; ok && c.has(int32(at)) {
+				gone = append(gone, int32(at))
 			}
 		}
-		if len(leave) == 0 {
-			kept = append(kept, c)
+		ids = ids[within:]
+		if len(gone) == 0 {
+			chunks = append(chunks, c)
 			continue
 		}
-		if len(stay) > 0 {
-			kept = append(kept, newChunk(takeBatch(c.rows, stay)))
+		removed = append(removed, takeBatch(c.rows, gone))
+		if c = c.without(gone); c != nil {
+			chunks = append(chunks, c)
 		}
-		e.deltas = append(e.deltas, tableDelta{e.t, takeBatch(c.rows, leave), -1})
 	}
-	e.chunks = kept
-	e.t.forgetKeys()
+	e.chunks = chunks
+	if len(removed) > 0 {
+		e.deltas = append(e.deltas, tableDelta{e.t, concatBatches(removed...), -1})
+		e.t.forgetKeys()
+	}
 }
 
 // clear takes away all rows and returns how many they were.
 func (e *tableEdit) clear() (rows int64) {
 	for _, c := range e.chunks {
-		rows += c.rows.NumRows()
+		rows += int64(c.count)
 	}
 	e.deltas = append(e.deltas, deltasOf(e.t, e.chunks, -1)...)
 	e.chunks = nil

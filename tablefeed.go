@@ -196,8 +196,8 @@ func (r *runner) watchTable(source int, in *input) []tableDelta {
 	if r.until == "latest" {
 		in.all = true
 		r.read(func() {
-			for _, d := range first {
-				if !r.put(fed{source: source, rows: flow.Rows{Batch: tablePush(in.info, d), Places: rowPlaces(rowIDs(d.rows))}}) {
+			for _, p := range tablePushes(source, in.info, first) {
+				if !r.put(fed{source: source, rows: flow.Rows{Batch: p.Batch, Places: p.Places}}) {
 					return
 				}
 			}

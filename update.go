@@ -2,6 +2,8 @@ package riverbed
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -47,19 +49,22 @@ func (s *Session) delete(ctx context.Context, cat *scopeCatalog, st *sql.Delete,
 	if err != nil {
 		return nil, err
 	}
-	ids := map[int64]bool{}
+	var ids []int64
 	for _, b := range batches {
-		for _, id := range b.Column(0).(*array.Int64).Int64Values() {
-			ids[id] = true
-		}
+		ids = append(ids, b.Column(0).(*array.Int64).Int64Values()...)
 	}
-	return s.remove(ctx, t, ids)
-}
-
-func (s *Session) remove(ctx context.Context, t *memTable, ids map[int64]bool) (*Query, error) {
+	ids = distinctIDs(ids)
 	edit := t.edit()
 	edit.remove(ids)
 	return countResult(int64(len(ids))), s.apply(ctx, edit)
+}
+
+// distinctIDs are the row numbers in rising order, each once: USING and FROM may match a row several times.
+func distinctIDs(ids []int64) []int64 {
+	if !slices.IsSorted(ids) {
+		slices.Sort(ids)
+	}
+	return slices.Compact(ids)
 }
 
 func (s *Session) truncate(ctx context.Context, cat *scopeCatalog, st *sql.Truncate) (*Query, error) {
@@ -136,7 +141,7 @@ func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update,
 		changed = append(changed, cols)
 	}
 	edit := t.edit()
-	edit.remove(ids)
+	edit.remove(slices.Sorted(maps.Keys(ids)))
 	var added []arrow.RecordBatch
 	for _, cols := range changed {
 		added = append(added, edit.append(cols, cols[0].Len()))
