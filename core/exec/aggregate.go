@@ -29,8 +29,11 @@ type aggregate struct {
 	schema *arrow.Schema
 	prep   *Prepared
 	sets   [][]int
+	keys   *derivedKeys // nil: all keys tell groups apart
 	acct   *account
-	loads  []stored // of a part: groups that were spilled
+	loads  []stored    // of a part: groups that were spilled
+	tables *partTables // of a part: those of its siblings; nil: none are handed on
+	room   int         // of a part: its rows
 
 	ran     once
 	workers []aggWorker
@@ -53,11 +56,15 @@ func newAggregate(n *plan.Aggregate, env *Env, _ int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAggregateOver(n, env, input, prep, n.Sets, 0), nil
+	keys, err := deriveKeys(n)
+	if err != nil {
+		return nil, err
+	}
+	return newAggregateOver(n, env, input, prep, n.Sets, keys, 0), nil
 }
 
-func newAggregateOver(n *plan.Aggregate, env *Env, input Operator, prep *Prepared, sets [][]int, level int) *aggregate {
-	return &aggregate{node: n, env: env, input: input, schema: schemaOf(n.Columns()), prep: prep, sets: sets,
+func newAggregateOver(n *plan.Aggregate, env *Env, input Operator, prep *Prepared, sets [][]int, keys *derivedKeys, level int) *aggregate {
+	return &aggregate{node: n, env: env, input: input, schema: schemaOf(n.Columns()), prep: prep, sets: sets, keys: keys,
 		acct: env.Memory.account("GROUP BY", level)}
 }
 
@@ -253,6 +260,11 @@ func (p *Prepared) newGrouper(set []int, all bool) *grouper {
 
 func (g *grouper) resize(n int) {
 	g.n = n
+	g.reserve(n)
+}
+
+// reserve makes room for n groups in the accumulators.
+func (g *grouper) reserve(n int) {
 	for _, a := range g.accs {
 		a.Resize(n)
 	}
@@ -389,8 +401,11 @@ func (g *grouper) memory() int64 {
 	return n
 }
 
-// setsOrAll is the grouping sets; one set of all keys when there are none.
+// setsOrAll is the grouping sets; one set of all keys that count when there are none.
 func (a *aggregate) setsOrAll() ([][]int, bool) {
+	if a.keys != nil {
+		return [][]int{a.keys.told}, false
+	}
 	if a.sets == nil {
 		return [][]int{nil}, true
 	}
@@ -412,6 +427,9 @@ func (a *aggregate) fresh(w *aggWorker) {
 	w.groupers, w.rows = w.groupers[:0], 0
 	for _, s := range sets {
 		w.groupers = append(w.groupers, a.prep.newGrouper(s, all))
+	}
+	if a.tables != nil {
+		a.tables.take(w.groupers[0], a.room)
 	}
 }
 
@@ -496,6 +514,9 @@ func (a *aggregate) Schema() *arrow.Schema { return a.schema }
 
 func (a *aggregate) Close() error {
 	a.acct.close()
+	if a.tables != nil && len(a.parts) == 1 {
+		a.tables.give(a.parts[0], a.room)
+	}
 	a.parts, a.workers = nil, nil
 	err := a.parted.Close()
 	for _, s := range a.spills {
@@ -563,6 +584,11 @@ func (a *aggregate) chunk(g *grouper, from, to int, seq int64) (*flow.Morsel, er
 		if !present {
 			cols[k] = kernels.Nulls(a.prep.Keys[k].Arrow(), n)
 			mask |= 1 << (len(in) - 1 - k)
+		}
+	}
+	if a.keys != nil {
+		if err := a.keys.fill(a.env.Fn, cols, n); err != nil {
+			return nil, err
 		}
 	}
 	groups := make([]uint32, n)

@@ -9,6 +9,7 @@ import (
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/rowkey"
 )
 
 // An aggregate of many groups is parted by the hash of its keys, and each part is aggregated by itself, by one worker, in a
@@ -29,6 +30,7 @@ type aggSpill struct {
 	rows   *spread       // of the input
 	states *spread       // keys, states
 	pairs  []*spread     // of each DISTINCT aggregate: keys, arguments
+	tables partTables
 }
 
 // partable reports whether a set's rows can be told apart by keys, and whether parting them again would help.
@@ -112,11 +114,22 @@ func (a *aggregate) decide(w int, m *flow.Morsel) error {
 		return nil
 	}
 	l.decided = true
-	if 4*l.groupers[0].n < 3*l.rows {
+	if 4*l.groupers[0].n < l.groupers[0].manyOfFour()*l.rows {
 		l.kept = nil
 		return nil
 	}
 	return a.keepRows(w)
+}
+
+// manyOfFour is how many groups four rows must make that grouping them here is not worth it. Texts are worth it less: each row
+// of a known group reads the bytes that were kept of it, which are not in cache.
+func (g *grouper) manyOfFour() int {
+	for _, t := range g.keyTypes {
+		if rowkey.Width(t) == 0 {
+			return 2
+		}
+	}
+	return 3
 }
 
 // keepRows forgets the groups of the first rows and parts these instead.
@@ -130,6 +143,9 @@ func (a *aggregate) keepRows(w int) error {
 		if err := s.addRows(w, m); err != nil {
 			return err
 		}
+	}
+	if !a.acct.limited() {
+		s.tables.give(l.groupers[0], l.rows)
 	}
 	l.kept, l.byRow = nil, true
 	a.fresh(l)
@@ -296,7 +312,10 @@ func (a *aggregate) partRest() error {
 		if sets != nil {
 			sets = a.sets[set : set+1]
 		}
-		child := newAggregateOver(a.node, deeper(a.env), s.rows.reader(p), a.prep, sets, a.acct.level+1)
+		child := newAggregateOver(a.node, deeper(a.env), s.rows.reader(p), a.prep, sets, a.keys, a.acct.level+1)
+		if child.room = rows; !a.acct.limited() {
+			child.tables = &s.tables
+		}
 		child.loads = append(child.loads, stored{s.states.reader(p), -1})
 		for i, d := range s.pairs {
 			if d != nil {

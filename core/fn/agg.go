@@ -114,12 +114,17 @@ func weightOf(weights []int64, i int) int64 {
 	return weights[i]
 }
 
-// grow lengthens a slice to n elements, the new ones zero.
+// grow lengthens a slice to n elements, the new ones zero. It doubles the room: append's quarter copies many groups five times.
 func grow[T any](s []T, n int) []T {
 	if n <= len(s) {
 		return s
 	}
-	return append(s, make([]T, n-len(s))...)
+	if n <= cap(s) {
+		return s[:n]
+	}
+	out := make([]T, n, max(n, 2*cap(s)))
+	copy(out, s)
+	return out
 }
 
 // saveBytes writes each group as a BLOB.

@@ -68,8 +68,10 @@ func newExtreme(greatest bool) func(c AggConfig) Accumulator {
 
 func (e *extremeAcc) Resize(n int) {
 	e.seen = grow(e.seen, n)
-	for len(e.least) < n {
-		e.least = append(e.least, ^uint64(0))
+	from := len(e.least)
+	e.least = grow(e.least, n)
+	for i := range e.least[from:] {
+		e.least[from+i] = ^uint64(0)
 	}
 }
 

@@ -19,6 +19,8 @@ type Table interface {
 	// Keys returns the keys numbered from from to to as columns, KeysOf those of these numbers. Keys are in normal form.
 	Keys(from, to int) []arrow.Array
 	KeysOf(ids []uint32) []arrow.Array
+	// Reset takes all keys out and keeps the memory, with room for so many keys.
+	Reset(keys int)
 	// Bytes is the memory held.
 	Bytes() int64
 }
@@ -100,6 +102,18 @@ func (c *coded) Bytes() int64 {
 		n += c.texts[i].table.Bytes() + int64(4*cap(c.texts[i].ids))
 	}
 	return n
+}
+
+// Reset takes the tables below to have as many keys as they had.
+func (c *coded) Reset(keys int) {
+	for i := range c.texts {
+		t := c.texts[i].table
+		t.Reset(min(t.Len(), keys))
+	}
+	if c.head != nil {
+		c.head.Reset(min(c.head.Len(), keys))
+	}
+	c.last.Reset(keys)
 }
 
 func (c *coded) FindOrAdd(cols []arrow.Array, n int, ids []uint32) {

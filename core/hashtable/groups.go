@@ -37,6 +37,7 @@ type table interface {
 	findOrAdd(k *packed, mask []byte, ids []uint32, take func() uint32)
 	find(k *packed, mask []byte, ids []uint32)
 	free(id uint32)
+	reset(keys int)
 	bytes() int64
 }
 
@@ -69,6 +70,14 @@ func (g *Groups) Bytes() int64 {
 		n += int64(16*len(s.slots) + 4*cap(s.missed) + 4*cap(s.ids))
 	}
 	return n
+}
+
+// Reset takes all keys out and keeps the memory, with room for so many keys.
+func (g *Groups) Reset(keys int) {
+	if g.index != nil {
+		g.index.reset(keys)
+	}
+	g.nullID, g.next, g.free, g.freed, g.short = 0, 0, g.free[:0], false, nil
 }
 
 func (g *Groups) take() uint32 {

@@ -35,6 +35,36 @@ func columns(r *rand.Rand, ts []types.Type, n int) []arrow.Array {
 	return out
 }
 
+// TestReset compares a table that is used again with a fresh one: the same numbers and keys, whatever it held before.
+func TestReset(t *testing.T) {
+	for _, ts := range append(shapes, []types.Type{types.String, types.Int64, types.Int32}, []types.Type{types.String, types.String}) {
+		r := rand.New(rand.NewPCG(3, 7))
+		used := NewTable(ts)
+		for round, room := range []int{0, 0, 10, 5000, 100} {
+			used.Reset(room)
+			fresh := NewTable(ts)
+			for range 3 {
+				n := r.IntN(2000 >> round)
+				cols := columns(r, ts, n)
+				got, want := make([]uint32, n), make([]uint32, n)
+				used.FindOrAdd(cols, n, got)
+				fresh.FindOrAdd(cols, n, want)
+				if !slices.Equal(got, want) {
+					t.Fatalf("%v, round %d: numbered %v, want %v", ts, round, got, want)
+				}
+			}
+			if used.Len() != fresh.Len() {
+				t.Fatalf("%v, round %d: %d keys, want %d", ts, round, used.Len(), fresh.Len())
+			}
+			n := used.Len()
+			got, want := rowkey.Encode(used.Keys(0, n), ts, nil, n), rowkey.Encode(fresh.Keys(0, n), ts, nil, n)
+			if !slices.Equal(got.Data, want.Data) {
+				t.Fatalf("%v, round %d: other keys", ts, round)
+			}
+		}
+	}
+}
+
 // TestGroups compares with a Go map from encoded rows, with keys added, found, freed and read back.
 func TestGroups(t *testing.T) {
 	for _, ts := range shapes {

@@ -76,10 +76,32 @@ func (a *arena) get(at place, n uint32) []byte {
 	return a.blocks[at>>32][off : off+n]
 }
 
+// reset drops all bytes and keeps the last block, the largest.
+func (a *arena) reset() {
+	if n := len(a.blocks); n > 0 {
+		last := a.blocks[n-1][:0]
+		*a = arena{blocks: [][]byte{last}, size: cap(last)}
+	}
+}
+
 func newPairTable(text bool) *pairTable {
 	t := &pairTable{text: text}
 	t.rehash(1 << 8)
 	return t
+}
+
+// reset empties the table and keeps its memory, with room for so many keys.
+func (t *pairTable) reset(keys int) {
+	clear(t.slots) // the others are clear
+	if n := slotsFor(keys); n > cap(t.slots) {
+		t.slots = make([]pairSlot, n)
+	} else {
+		t.slots = t.slots[:n]
+	}
+	t.shift = uint(64 - bits.Len(uint(len(t.slots)-1)))
+	t.keys.reset(keys)
+	t.arena.reset()
+	t.count, t.spans, t.unused, t.garbage = 0, t.spans[:0], t.unused[:0], 0
 }
 
 func (t *pairTable) bytes() int64 {

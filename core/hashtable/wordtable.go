@@ -20,10 +20,25 @@ func hashWord(x uint64) uint64 {
 type column[T any] []T
 
 func (c *column[T]) set(id uint32, v T) {
-	if int(id) >= len(*c) {
-		*c = append(*c, make([]T, int(id)+1-len(*c))...)
+	if n := int(id) + 1; n > cap(*c) {
+		*c = append(make([]T, 0, max(n, 2*cap(*c), 64)), *c...)[:n]
+	} else if n > len(*c) {
+		*c = (*c)[:n]
 	}
 	(*c)[id] = v
+}
+
+// reset empties the column; its room is at least n.
+func (c *column[T]) reset(n int) {
+	clear(*c)
+	if *c = (*c)[:0]; n > cap(*c) {
+		*c = make([]T, 0, n)
+	}
+}
+
+// slotsFor is the number of slots that so many keys need.
+func slotsFor(keys int) int {
+	return max(1<<10, 1<<bits.Len(uint(8*keys/5)))
 }
 
 // at is the value of a group, zero when it was never set (the group of NULL).
@@ -52,6 +67,7 @@ type wordTable struct {
 	slots    []wordSlot
 	shift    uint // the slot is the hash's top bits
 	min, max uint64
+	spare    []wordSlot // empty slots to begin hashing with; nil: none
 }
 
 const minDense = 1 << 16
@@ -59,7 +75,23 @@ const minDense = 1 << 16
 func newWordTable() *wordTable { return &wordTable{min: ^uint64(0)} }
 
 func (t *wordTable) bytes() int64 {
-	return int64(8*cap(t.keys) + 4*cap(t.dense) + 16*cap(t.slots))
+	return int64(8*cap(t.keys) + 4*cap(t.dense) + 16*(cap(t.slots)+cap(t.spare)))
+}
+
+// reset empties the table and keeps its memory, with room for so many keys.
+func (t *wordTable) reset(keys int) {
+	slots := t.slots
+	if slots == nil {
+		slots = t.spare
+	}
+	if n := slotsFor(keys); n > cap(slots) {
+		slots = make([]wordSlot, n)
+	} else {
+		clear(slots) // the others are clear
+		slots = slots[:n]
+	}
+	t.keys.reset(keys)
+	*t = wordTable{min: ^uint64(0), keys: t.keys, spare: slots}
 }
 
 // denseLimit is the widest range that an array is worth for this many keys: no more memory than hashing takes.
@@ -239,7 +271,11 @@ func (t *wordTable) rehash(size int) {
 	for 8*t.count > 4*size {
 		size *= 2
 	}
-	slots := make([]wordSlot, size)
+	slots := t.spare
+	if t.spare = nil; len(slots) < size {
+		slots = make([]wordSlot, size)
+	}
+	size = len(slots)
 	shift, last := uint(64-bits.Len(uint(size-1))), uint64(size-1)
 	put := func(key uint64, id uint32) {
 		p := hashWord(key) >> shift

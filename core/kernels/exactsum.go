@@ -42,9 +42,11 @@ const (
 
 // Resize makes room for n groups.
 func (s *FloatSums) Resize(n int) {
-	if n > len(s.acc) {
-		s.acc = append(s.acc, make([]floatAcc, n-len(s.acc))...)
+	if n <= cap(s.acc) {
+		s.acc = s.acc[:max(n, len(s.acc))]
+		return
 	}
+	s.acc = append(make([]floatAcc, 0, max(n, 2*cap(s.acc))), s.acc...)[:n]
 }
 
 // Bytes is the memory held.
