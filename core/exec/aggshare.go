@@ -57,6 +57,11 @@ func shared(n *plan.Aggregate) (*Prepared, error) {
 			return nil, err
 		}
 	}
+	for i := range m.Aggs {
+		if a := &m.Aggs[i]; a.Overload.Narrow && !a.Distinct {
+			p.keys.Narrow(p.calls[i].args[0])
+		}
+	}
 	leaders := map[string]int{}
 	for i := range m.Aggs {
 		a := &m.Aggs[i]

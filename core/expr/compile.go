@@ -133,7 +133,7 @@ func (c *compiler) call(e *Call) (int, error) {
 		c.prog.slots[s].fallible = false
 		return s, nil
 	}
-	o := &callOp{fn: e.Fn, kernel: e.Sig.Kernel, args: args, ret: e.Sig.Returns, data: e.Sig.Data, pos: e.Pos}
+	o := &callOp{fn: e.Fn, kernel: e.Sig.Kernel, args: args, ret: e.Sig.Returns, data: e.Sig.Data, pos: e.Pos, op: e.Sig.Narrow, safe: e.Sig.Safe}
 	o.types = make([]types.Type, len(e.Args))
 	key := strings.Builder{}
 	key.WriteString("call " + e.Fn.Name + " " + e.Sig.Returns.String())
@@ -192,6 +192,8 @@ type callOp struct {
 	ret    types.Type
 	data   any
 	pos    errs.Pos
+	op     fn.Narrow // what it is in 64 bits
+	safe   bool      // no row exceeds the width of the result
 }
 
 func (o *callOp) eval(x *frame) (fn.Arg, error) {

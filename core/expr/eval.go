@@ -18,6 +18,8 @@ type Program struct {
 	slots []slot
 	roots []int
 	reads []read // the columns that it reads
+	// narrow says which roots may come in 64 bits; nil: none.
+	narrow []bool
 }
 
 // read is a column of the batches to come, as messages show it.
@@ -44,11 +46,12 @@ type op interface {
 
 // frame is one evaluation of a program over a batch, or over the rows of a batch that a branch still concerns.
 type frame struct {
-	prog *Program
-	env  *fn.Env
-	cols []arrow.Array
-	n    int
-	memo []fn.Arg
+	prog  *Program
+	env   *fn.Env
+	cols  []arrow.Array
+	n     int
+	memo  []fn.Arg
+	small []narrowed // of each slot; nil: none yet
 
 	parent *frame
 	rows   []int32 // rows of the parent that this frame concerns
@@ -136,8 +139,8 @@ func located(err error, pos errs.Pos) error {
 // run evaluates all roots.
 func (x *frame) run() ([]fn.Arg, error) {
 	out := make([]fn.Arg, len(x.prog.roots))
-	for i, r := range x.prog.roots {
-		v, err := x.get(r)
+	for i := range x.prog.roots {
+		v, err := x.root(i)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ var sumAggregates = []*Aggregate{
 		Name: "sum", Category: Aggregated, Algebra: Linear,
 		Summary: "Add the values; NULL when there are none. Sums of DOUBLE are exact, rounded once.",
 		Overloads: append(perType(integerTypes, AggOverload{Returns: types.Int128, New: newSum, Shifts: true}),
-			AggOverload{Args: []types.Type{{Kind: types.Decimal}}, Resolve: sumDecimal, New: newSum},
+			AggOverload{Args: []types.Type{{Kind: types.Decimal}}, Resolve: sumDecimal, New: newSum, Narrow: true},
 			AggOverload{Args: []types.Type{types.Float64}, Returns: types.Float64, New: newFloatSum},
 			AggOverload{Args: []types.Type{types.Span}, Returns: types.Span, New: newSpanSum},
 		),
@@ -34,7 +34,7 @@ var sumAggregates = []*Aggregate{
 		Name: "avg", Aliases: []string{"mean"}, Category: Aggregated, Algebra: Linear,
 		Summary: "The mean: the exact sum over the number of values, rounded once.",
 		Overloads: append(perType(integerTypes[1:], AggOverload{Returns: types.Float64, New: newMean, Shifts: true}),
-			AggOverload{Args: []types.Type{{Kind: types.Decimal}}, Returns: types.Float64, New: newMean},
+			AggOverload{Args: []types.Type{{Kind: types.Decimal}}, Returns: types.Float64, New: newMean, Narrow: true},
 			AggOverload{Args: []types.Type{types.Float64}, Returns: types.Float64, New: newFloatMean},
 			AggOverload{Args: []types.Type{types.TsUS}, Returns: types.TsUS, New: newMean},
 			AggOverload{Args: []types.Type{types.TsNS}, Returns: types.TsNS, New: newMean},
@@ -106,6 +106,13 @@ func (w *wideInt) add(lo, mid uint64, hi int64) {
 	w.hi += hi + int64(c)
 }
 
+// addSmall adds the two halves of a sum, and its rows.
+func (w *wideInt) addSmall(s *kernels.SmallSum) {
+	w.add(uint64(s.Low), uint64(s.Low>>63), s.Low>>63)
+	w.add(uint64(s.High)<<32, uint64(s.High>>32), s.High>>63)
+	w.rows += s.Rows
+}
+
 // addTimes adds n times the 128-bit integer hi:lo.
 func (w *wideInt) addTimes(lo uint64, hi int64, n int64) {
 	negative := (hi < 0) != (n < 0)
@@ -161,6 +168,10 @@ func (s *sumAcc) Add(groups []uint32, args []Arg, weights []int64) error {
 	case types.UBigInt:
 		addIntegers(s.acc, groups, kernels.Values[uint64](a), mask, weights)
 	case types.HugeInt, types.Decimal:
+		if a.DataType().ID() == arrow.DECIMAL64 {
+			addIntegers(s.acc, groups, kernels.Values[int64](a), mask, weights)
+			return nil
+		}
 		addWides(s.acc, groups, kernels.Values[[2]uint64](a), mask, weights)
 	default: // BIGINT, times and timestamps
 		addIntegers(s.acc, groups, kernels.Values[int64](a), mask, weights)
@@ -207,6 +218,14 @@ func addIntegers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint
 		mid := int64(carry) + negative
 		acc[0].add(lo, uint64(mid), mid>>63)
 		acc[0].rows += int64(len(v))
+	case mask == nil && weights == nil && len(acc) <= kernels.MaxSmall && len(v) >= 4*len(acc) && (signed || uint64(T(0)-1) < math.MaxUint64):
+		var sums [2][kernels.MaxSmall]kernels.SmallSum
+		kernels.SumFew(&sums, groups, v)
+		for g := range acc {
+			for k := range sums {
+				acc[g].addSmall(&sums[k][g])
+			}
+		}
 	case mask == nil && weights == nil:
 		for i, g := range groups {
 			x := v[i]

@@ -16,11 +16,11 @@ import (
 var arithmetic = []*Scalar{
 	{Name: "+", Category: Math, Operator: true, Summary: "Add numbers, or move a date or time by an interval.", Aliases: []string{"add"},
 		Overloads: join(unary(false), integerOps(addInts[int8], addInts[int16], addInts[int32], addInts[int64], addInts[uint8], addInts[uint16], addInts[uint32], addInts[uint64], wideAdd, uwide(addUWide)),
-			floatOps(kernels.AddFloat[float32], kernels.AddFloat[float64]), decimalSum(kernels.AddWide, "+"), timePlus),
+			floatOps(kernels.AddFloat[float32], kernels.AddFloat[float64]), decimalSum(kernels.AddWide, "+", NarrowAdd), timePlus),
 		Examples: []Example{{SQL: "1 + 2", Want: "3"}, {SQL: "1.5 + 1", Want: "2.5"}, {SQL: "DATE '2024-01-31' + INTERVAL 1 MONTH", Want: "2024-02-29 00:00:00"}}},
 	{Name: "-", Category: Math, Operator: true, Summary: "Subtract, negate, or take the difference of two dates or times.", Aliases: []string{"subtract"},
 		Overloads: join(unary(true), integerOps(subInts[int8], subInts[int16], subInts[int32], subInts[int64], subInts[uint8], subInts[uint16], subInts[uint32], subInts[uint64], wideSub, uwide(subUWide)),
-			floatOps(kernels.SubFloat[float32], kernels.SubFloat[float64]), decimalSum(kernels.SubWide, "-"), timeMinus),
+			floatOps(kernels.SubFloat[float32], kernels.SubFloat[float64]), decimalSum(kernels.SubWide, "-", NarrowSub), timeMinus),
 		Examples: []Example{{SQL: "5 - 7", Want: "-2"}, {SQL: "DATE '2024-03-01' - DATE '2024-02-01'", Want: "29"}}},
 	{Name: "*", Category: Math, Operator: true, Summary: "Multiply.", Aliases: []string{"multiply"},
 		Overloads: join(integerOps(mulInts[int8], mulInts[int16], mulInts[int32], mulInts[int64], mulInts[uint8], mulInts[uint16], mulInts[uint32], mulInts[uint64], wideMul, uwide(mulUWide)),
@@ -285,7 +285,7 @@ func modUWide(x, y decimal128.Num) (decimal128.Num, bool, bool) {
 }
 
 // decimalSum is + or - of DECIMALs: both sides are cast to the greater scale, and the width grows by one digit.
-func decimalSum(kernel func(out, a, b []decimal128.Num) bool, sign string) []Overload {
+func decimalSum(kernel func(out, a, b []decimal128.Num) bool, sign string, narrow Narrow) []Overload {
 	return []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: true, Resolve: func(args []types.Type, _ []types.Value) (Resolved, error) {
 		a, b := types.DecimalOf(orDecimal(args[0], args[1])), types.DecimalOf(orDecimal(args[1], args[0]))
 		scale := max(a.Scale, b.Scale)
@@ -298,7 +298,7 @@ func decimalSum(kernel func(out, a, b []decimal128.Num) bool, sign string) []Ove
 			kernel(out, x, y) // 38 digits never overflow 128 bits by one addition; the width is what counts
 			return decimalResult(c, out, int(whole)+int(scale)+1 > 38, sign)
 		}
-		return Resolved{Args: Types{t, t}, Returns: t, Kernel: k, Safe: int(whole)+int(scale)+1 <= 38}, nil
+		return Resolved{Args: Types{t, t}, Returns: t, Kernel: k, Safe: int(whole)+int(scale)+1 <= 38, Narrow: narrow}, nil
 	}}}
 }
 
@@ -353,7 +353,7 @@ var decimalProduct = []Overload{{Args: Types{decimalAny, decimalAny}, Fallible: 
 		}
 		return decimalResult(c, out, width > most, "*")
 	}
-	return Resolved{Args: factors(args, consts, a, b), Returns: types.Dec(min(most, width), scale), Kernel: k, Safe: width <= most}, nil
+	return Resolved{Args: factors(args, consts, a, b), Returns: types.Dec(min(most, width), scale), Kernel: k, Safe: width <= most, Narrow: NarrowMul}, nil
 }}}
 
 // factors are the types to which the factors of a DECIMAL product are cast. A BIGINT stays one beside a constant of up to

@@ -113,7 +113,19 @@ type Resolved struct {
 	Data    any
 	Kernel  Kernel
 	Safe    bool // for these types no row fails, although the overload is Fallible
+	Narrow  Narrow
 }
+
+// Narrow says which operation on 64-bit integers a call is, when its arguments, DECIMALs, and its result fit them.
+type Narrow uint8
+
+// The operations. Arguments are on the scales that the operation needs.
+const (
+	NotNarrow Narrow = iota
+	NarrowAdd
+	NarrowSub
+	NarrowMul
+)
 
 // Example is run as a test, in both modes, and printed in the reference.
 type Example struct {
@@ -172,6 +184,8 @@ type AggOverload struct {
 	NewRetract func(c AggConfig) Accumulator
 	// Shifts: New's takes AggConfig.Shift.
 	Shifts bool
+	// Narrow: New's takes DECIMALs as arrow.Decimal64Type too.
+	Narrow bool
 }
 
 // AggConfig is what an accumulator is made for.
