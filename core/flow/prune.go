@@ -23,6 +23,9 @@ func (p Predicate) CanMatch(t types.Type, s ColumnStats, rows int64) bool {
 	if allNull && rows > 0 {
 		return false // a comparison with NULL is never true
 	}
+	if r := p.Rising; r != nil && s.Min != nil && s.Max != nil {
+		s.Min, s.Max, t = r.Of(s.Min), r.Of(s.Max), r.Type
+	}
 	if s.Min == nil || s.Max == nil {
 		return true
 	}

@@ -87,6 +87,13 @@ type Predicate struct {
 	Column int // position in Fields
 	Op     CompareOp
 	Values []types.Value
+	Rising *Rising // applied to the column before it is compared; nil: nothing
+}
+
+// Rising is a function that never falls while its argument rises. Of gives nil where the value is not known.
+type Rising struct {
+	Type types.Type // of its values
+	Of   func(types.Value) types.Value
 }
 
 // Stats is what a relation knows of itself.

@@ -41,6 +41,14 @@ func predicates(e expr.Expr, at map[expr.ColID]int) []flow.Predicate {
 		pos, ok := at[c.ID]
 		return pos, c.T, ok
 	}
+	compared := func(x expr.Expr) (flow.Predicate, bool) {
+		c := rising(x)
+		if c == nil {
+			return flow.Predicate{}, false
+		}
+		pos, ok := at[c.ID]
+		return flow.Predicate{Column: pos, Rising: applied(x, c)}, ok
+	}
 	switch e := e.(type) {
 	case *expr.IsNull:
 		if pos, _, ok := column(e.Arg); ok {
@@ -51,11 +59,12 @@ func predicates(e expr.Expr, at map[expr.ColID]int) []flow.Predicate {
 			return []flow.Predicate{{Column: pos, Op: op}}
 		}
 	case *expr.In:
-		pos, t, ok := column(e.Arg)
+		p, ok := compared(e.Arg)
 		if !ok || e.Negate {
 			return nil
 		}
-		p := flow.Predicate{Column: pos, Op: flow.CmpIn}
+		t := e.Arg.Type()
+		p.Op = flow.CmpIn
 		for _, x := range e.List {
 			l, isLit := x.(*expr.Lit)
 			if !isLit || !l.T.Equal(t) && l.V != nil {
@@ -73,12 +82,16 @@ func predicates(e expr.Expr, at map[expr.ColID]int) []flow.Predicate {
 			if _, isLit := l.(*expr.Lit); isLit {
 				op, l, r = Flip(op), r, l
 			}
-			pos, t, isCol := column(l)
 			lit, isLit := r.(*expr.Lit)
-			if !isCol || !isLit || lit.V == nil || !lit.T.Equal(t) {
+			if !isLit || lit.V == nil || !lit.T.Equal(l.Type()) {
 				return nil
 			}
-			return []flow.Predicate{{Column: pos, Op: compareOps[op], Values: []types.Value{lit.V}}}
+			p, ok := compared(l)
+			if !ok {
+				return nil
+			}
+			p.Op, p.Values = compareOps[op], []types.Value{lit.V}
+			return []flow.Predicate{p}
 		}
 		if pattern, ok := likePrefix(e); ok {
 			if pos, t, isCol := column(e.Args[0]); isCol && t.Kind == types.Varchar {
@@ -94,7 +107,7 @@ func alternatives(e *expr.Or, at map[expr.ColID]int) []flow.Predicate {
 	out := flow.Predicate{Column: -1, Op: flow.CmpIn}
 	for _, a := range e.Args {
 		ps := predicates(a, at)
-		if len(ps) != 1 || ps[0].Op != flow.CmpEq && ps[0].Op != flow.CmpIn || out.Column >= 0 && ps[0].Column != out.Column {
+		if len(ps) != 1 || ps[0].Rising != nil || ps[0].Op != flow.CmpEq && ps[0].Op != flow.CmpIn || out.Column >= 0 && ps[0].Column != out.Column {
 			return nil
 		}
 		out.Column = ps[0].Column
