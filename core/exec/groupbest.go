@@ -25,12 +25,17 @@ type bestWords struct {
 	words      []uint64
 	best       []uint64 // limit words per group, rising
 	count      []uint8  // how many of them are set
-	seen, kept int
-	idle       bool // it drops too few rows, or holds too much
+	seen, kept int      // of the latest rows
+	tried      int      // how often it has dropped too few rows
+	idle       bool     // too often, or it holds too much
 }
 
-// maxBest is the greatest limit that is worth the words.
-const maxBest = 32
+const (
+	// maxBest is the greatest limit that is worth the words.
+	maxBest = 32
+	// maxTried is how often it may be of little use before it is given up.
+	maxTried = 4
+)
 
 func newGroupBest(g *groupTopN) Operator {
 	if g.node.Limit < 1 || g.node.Limit > maxBest || len(g.node.Keys) == 0 {
@@ -68,7 +73,13 @@ func (b *groupBest) Next(ctx context.Context, worker int) (*flow.Morsel, error) 
 	w.words = kernels.FirstWords(keys[0], b.of.order.types[0], b.of.order.keys[0], w.words[:0])
 	rows := w.offer(ids, int(b.of.node.Limit), b.of.node.Rank == "dense_rank")
 	w.seen, w.kept = w.seen+n, w.kept+len(rows)
-	if size := w.table.Bytes() + int64(8*cap(w.best)); w.seen > sampleRows && 4*w.kept > 3*w.seen || !b.affords(size) {
+	if w.seen > sampleRows {
+		if 4*w.kept > 3*w.seen { // many groups are new at first
+			w.tried++
+		}
+		w.seen, w.kept = 0, 0
+	}
+	if size := w.table.Bytes() + int64(8*cap(w.best)); w.tried == maxTried || !b.affords(size) {
 		b.workers[worker] = bestWords{idle: true}
 	}
 	if len(rows) == n {

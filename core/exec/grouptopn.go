@@ -2,10 +2,12 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/hashtable"
@@ -14,7 +16,9 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// groupTopN keeps the first rows of each group: it orders all rows once and walks them with one counter per group.
+// groupTopN keeps the first rows of each group. It orders the rows by group, part by part, and numbers those of each group
+// as they come (inorder.go); where the keys of the groups do not fit into entries it orders all rows once and walks them
+// with one counter per group.
 type groupTopN struct {
 	node  *plan.GroupTopN
 	env   *Env
@@ -25,6 +29,10 @@ type groupTopN struct {
 
 	acct    *account
 	ran     once
+	rows    *inOrder // by group
+	group   uint     // bits of an entry that are its group
+	peer    uint     // and its order keys
+	local   []numbered
 	data    collected
 	perm    []int32
 	nums    []int64
@@ -43,7 +51,7 @@ func newGroupTopN(n *plan.GroupTopN, env *Env) (Operator, error) {
 
 func newGroupTopNOver(n *plan.GroupTopN, env *Env, input Operator, level int) (_ *groupTopN, err error) {
 	g := &groupTopN{node: n, env: env, input: input, sch: schemaOf(n.Columns()), acct: env.Memory.account("ROW_NUMBER", level)}
-	if g.order, err = newTotal(n.Keys, n.Tie, n.Input.Columns()); err != nil {
+	if g.order, err = newTotal(nil, n.Keys, n.Tie, n.Input.Columns()); err != nil {
 		return nil, err
 	}
 	g.part, err = expr.CompileAll(n.Part, layoutOf(n.Input.Columns()))
@@ -54,7 +62,7 @@ func (g *groupTopN) Schema() *arrow.Schema { return g.sch }
 
 func (g *groupTopN) Close() error {
 	g.acct.close()
-	g.data, g.perm = collected{}, nil
+	g.data, g.perm, g.rows, g.local = collected{}, nil, nil, nil
 	err := g.parts.Close()
 	for _, c := range []func() error{g.spilled.close, g.input.Close} {
 		if e := c(); err == nil {
@@ -96,6 +104,10 @@ func (g *groupTopN) run(ctx context.Context) (err error) {
 			return newGroupTopNOver(g.node, deeper(g.env), g.spilled.reader(p), g.acct.level+1)
 		})
 		return g.spilled.finish()
+	}
+	ok, err := g.byGroup(ctx, rows)
+	if ok || err != nil {
+		return err
 	}
 	g.data = rows.joined(g.input.Schema())
 	n := g.data.rows
@@ -162,6 +174,9 @@ func (g *groupTopN) Next(ctx context.Context, worker int) (*flow.Morsel, error) 
 	if g.parts != nil {
 		return g.parts.Next(ctx, worker)
 	}
+	if g.rows != nil {
+		return g.nextOfGroups(ctx, worker)
+	}
 	from := g.next.Add(ChunkRows) - ChunkRows
 	if from >= int64(len(g.perm)) {
 		return nil, nil
@@ -172,4 +187,89 @@ func (g *groupTopN) Next(ctx context.Context, worker int) (*flow.Morsel, error) 
 		cols = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Int64, g.nums[from:to], nil))
 	}
 	return morsel(g.sch, from/ChunkRows, cols, int(to-from)), nil
+}
+
+// numbered is the rows of a part that one worker is handing out, and their numbers.
+type numbered struct {
+	e    []kernels.SortEntry
+	nums []int64
+	at   int64
+}
+
+// byGroup begins to order the rows by group; ok is false where a part cannot tell its groups apart, and the rows are as they were.
+func (g *groupTopN) byGroup(ctx context.Context, rows *gathered) (ok bool, err error) {
+	if len(g.node.Part) == 0 {
+		return false, nil
+	}
+	order, err := newTotal(g.node.Part, g.node.Keys, g.node.Tie, g.node.Input.Columns())
+	if err != nil {
+		return false, err
+	}
+	o, err := planInOrder(ctx, g.env, order, g.input.Schema(), rows.all)
+	if err != nil {
+		return false, err
+	}
+	rows.all = o.chunks
+	if g.group, ok = o.bits(len(g.node.Part)); !ok || g.group > 64 {
+		return false, nil
+	}
+	if g.peer, ok = o.bits(len(g.node.Part) + len(g.node.Keys)); !ok && g.node.Rank != "row_number" {
+		return false, nil
+	}
+	g.rows, g.local = o, make([]numbered, g.env.Workers)
+	return true, o.fill(ctx, g.group)
+}
+
+// nextOfGroups hands out the first rows of the groups of a part.
+func (g *groupTopN) nextOfGroups(ctx context.Context, worker int) (*flow.Morsel, error) {
+	l := &g.local[worker]
+	for len(l.e) == 0 {
+		if ctx.Err() != nil {
+			return nil, errs.New(errs.Cancelled, "run", "the query was cancelled")
+		}
+		e, at, ok := g.rows.part(worker)
+		if !ok {
+			return nil, nil
+		}
+		l.at = at
+		l.e, l.nums = g.number(e, l.nums[:0])
+	}
+	n := min(len(l.e), ChunkRows)
+	cols := g.rows.gather(worker, l.e[:n])
+	if g.node.RowNumber != nil {
+		cols = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Int64, slices.Clone(l.nums[:n]), nil))
+	}
+	m := morsel(g.sch, l.at, cols, n)
+	l.e, l.nums, l.at = l.e[n:], l.nums[n:], l.at+int64(n)
+	return m, nil
+}
+
+// number keeps the entries whose number in their group is within the limit, and gives the numbers.
+func (g *groupTopN) number(e []kernels.SortEntry, nums []int64) ([]kernels.SortEntry, []int64) {
+	kept := 0
+	var last kernels.SortEntry
+	var row, rank, dense int64
+	for i, x := range e {
+		if i == 0 || !x.SameFirst(last, g.group) {
+			row, rank, dense = 0, 0, 0
+		}
+		if row++; row == 1 || !x.SameFirst(last, g.peer) {
+			rank = row
+			dense++
+		}
+		last = x
+		num := row
+		switch g.node.Rank {
+		case "rank":
+			num = rank
+		case "dense_rank":
+			num = dense
+		}
+		if num <= g.node.Limit {
+			e[kept] = x
+			kept++
+			nums = append(nums, num)
+		}
+	}
+	return e[:kept], nums
 }

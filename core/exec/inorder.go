@@ -65,9 +65,17 @@ const (
 	fewChunk = 1 << 10
 )
 
-// newInOrder orders rows that are in chunks. grouped is how many leading keys no part may cut through: rows that are equal in
-// them are in one part; ok is false where that cannot be.
-func newInOrder(ctx context.Context, env *Env, t *total, s *arrow.Schema, chunks []*flow.Morsel, grouped int) (_ *inOrder, ok bool, err error) {
+// newInOrder orders rows that are in chunks.
+func newInOrder(ctx context.Context, env *Env, t *total, s *arrow.Schema, chunks []*flow.Morsel) (*inOrder, error) {
+	o, err := planInOrder(ctx, env, t, s, chunks)
+	if err != nil {
+		return nil, err
+	}
+	return o, o.fill(ctx, 64)
+}
+
+// planInOrder decides how the rows are to be ordered, which fill then begins.
+func planInOrder(ctx context.Context, env *Env, t *total, s *arrow.Schema, chunks []*flow.Morsel) (*inOrder, error) {
 	sortBySeq(chunks)
 	o := &inOrder{env: env, schema: s, chunks: putTogether(s, chunks), local: make([]orderedPart, env.Workers)}
 	most := 1
@@ -77,23 +85,36 @@ func newInOrder(ctx context.Context, env *Env, t *total, s *arrow.Schema, chunks
 	}
 	o.to, o.starts = int64(o.rows), []int64{0, int64(o.rows)}
 	if o.rows == 0 {
-		return o, true, nil
+		return o, nil
 	}
 	o.shift = uint(bits.Len(uint(most - 1)))
 	named := o.shift + uint(bits.Len(uint(max(len(o.chunks), 1)-1)))
 	if named > 32 {
-		return nil, false, errs.New(errs.Usage, "run", "%d rows are too many to be sorted in memory", o.rows).WithHint("set memory_limit, so that they are sorted in runs")
+		return nil, errs.New(errs.Usage, "run", "%d rows are too many to be sorted in memory", o.rows).WithHint("set memory_limit, so that they are sorted in runs")
 	}
 	ranges, err := o.look(ctx, t)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	ranges = o.drop(t, ranges)
-	o.plan(t, ranges, max(named, 1))
-	if grouped > 0 && (o.pack.Whole() < grouped || o.pack.Bits(grouped) > 64) {
-		return nil, false, nil
+	o.plan(t, o.drop(t, ranges), max(named, 1))
+	return o, nil
+}
+
+// bits is how many bits of an entry the first keys of the order take; ok is false where they are not whole in it.
+func (o *inOrder) bits(keys int) (n uint, ok bool) {
+	if o.rows == 0 {
+		return 0, true
 	}
-	return o, true, o.fill(ctx, grouped)
+	at := 0
+	for _, k := range o.kept[:keys] {
+		if k >= 0 {
+			at++
+		}
+	}
+	if at > o.pack.Whole() {
+		return 0, false
+	}
+	return o.pack.Bits(at), true
 }
 
 // putTogether joins chunks that are too small to be worth a place of their own.
@@ -222,8 +243,11 @@ func (o *inOrder) plan(t *total, ranges []kernels.KeyRange, named uint) {
 	}
 }
 
-// fill makes the entries, in parts.
-func (o *inOrder) fill(ctx context.Context, grouped int) error {
+// fill makes the entries, in parts. Those that are equal in the first together bits, of up to 64, are in one part.
+func (o *inOrder) fill(ctx context.Context, together uint) error {
+	if o.rows == 0 {
+		return nil
+	}
 	if o.rows <= fewSorted {
 		o.one = make([]kernels.SortEntry, o.rows)
 		var s kernels.PackScratch
@@ -236,7 +260,7 @@ func (o *inOrder) fill(ctx context.Context, grouped int) error {
 		return nil
 	}
 	parts := o.rows / ChunkRows
-	cuts := kernels.NewEntryCuts(o.sample(parts*sampled), parts, o.pack.Bits(grouped))
+	cuts := kernels.NewEntryCuts(o.sample(parts*sampled), parts, together)
 	o.parts = kernels.NewEntryParts(cuts, o.rows, o.env.Workers)
 	type room struct {
 		e []kernels.SortEntry

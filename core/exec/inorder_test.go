@@ -77,3 +77,88 @@ func TestOrderInMemoryIsThatOfRuns(t *testing.T) {
 		}
 	}
 }
+
+// The first rows of many groups are those of a walk through all rows in order.
+func TestFirstRowsOfManyGroups(t *testing.T) {
+	type row struct {
+		k, v, id int64
+		null     bool // of k
+		t        string
+	}
+	rows := make([]row, 2*exec.ChunkRows+7777)
+	r := define(t, "k BIGINT, t VARCHAR, v BIGINT, id BIGINT")
+	for i := range rows {
+		h := uint32(i) * 2654435761
+		x := row{k: int64(h>>9) % 3000, v: int64(h>>5) % 50, id: int64(i), null: h%61 == 0, t: fmt.Sprintf("%s%d", strings.Repeat("long", 20), h%40)}
+		rows[i] = x
+		k := types.Value(x.k)
+		if x.null {
+			k, rows[i].k = nil, -1
+		}
+		r.rows = append(r.rows, []types.Value{k, x.t, x.v, x.id})
+	}
+	c := catalog{"r": r}
+	groups := map[string]func(x row) string{
+		"k":        func(x row) string { return fmt.Sprint(x.k) },
+		"k % 7, t": func(x row) string { return fmt.Sprint(x.k%7, x.null, x.t) },
+		"id":       func(x row) string { return fmt.Sprint(x.id) },
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		if a.v != b.v {
+			return int(b.v - a.v)
+		}
+		if a.null != b.null {
+			if a.null {
+				return 1
+			}
+			return -1
+		}
+		if a.k != b.k {
+			return int(a.k - b.k)
+		}
+		if a.t != b.t {
+			return strings.Compare(a.t, b.t)
+		}
+		return int(a.id - b.id)
+	})
+	for group, of := range groups {
+		for _, rank := range []string{"row_number", "rank", "dense_rank"} {
+			type state struct{ row, rank, dense, v int64 }
+			states := map[string]*state{}
+			var want []string
+			for _, x := range rows {
+				s := states[of(x)]
+				if s == nil {
+					s = &state{v: -1}
+					states[of(x)] = s
+				}
+				if s.row++; x.v != s.v {
+					s.v, s.rank = x.v, s.row
+					s.dense++
+				}
+				n := map[string]int64{"row_number": s.row, "rank": s.rank, "dense_rank": s.dense}[rank]
+				if n <= 2 {
+					k := fmt.Sprint(x.k)
+					if x.null {
+						k = "NULL"
+					}
+					want = append(want, fmt.Sprintf("%s,%s,%d,%d,%d", k, x.t, x.v, x.id, n))
+				}
+			}
+			slices.Sort(want)
+			text := fmt.Sprintf("SELECT k, t, v, id, %s() OVER (PARTITION BY %s ORDER BY v DESC) AS n FROM r QUALIFY n <= 2", rank, group)
+			n := planned(t, c, text).Root
+			for _, size := range []int{4000, 100} {
+				r.size = size
+				got, err := run(context.Background(), n, env(2))
+				if err != nil {
+					t.Fatalf("%s\n%v", text, err)
+				}
+				slices.Sort(got)
+				if !slices.Equal(got, want) {
+					t.Errorf("%s\nmorsels of %d: %d rows, want %d", text, size, len(got), len(want))
+				}
+			}
+		}
+	}
+}

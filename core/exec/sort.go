@@ -111,14 +111,19 @@ type total struct {
 	keyOf []int // by column: the first key that is this column, or -1
 }
 
-// newTotal compiles ORDER BY keys and the columns that complete them to a total order.
-func newTotal(keys []plan.SortItem, tie []expr.ColID, cols []plan.Column) (*total, error) {
+// newTotal compiles ORDER BY keys and the columns that complete them to a total order. Rows of one group come together where
+// there are group keys.
+func newTotal(group []expr.Expr, keys []plan.SortItem, tie []expr.ColID, cols []plan.Column) (*total, error) {
 	byID := map[expr.ColID]plan.Column{}
 	for _, c := range cols {
 		byID[c.ID] = c
 	}
 	t := &total{}
 	var es []expr.Expr
+	for _, e := range group {
+		es = append(es, e)
+		t.keys = append(t.keys, kernels.SortKey{Type: e.Type()})
+	}
 	for _, k := range keys {
 		es = append(es, k.Expr)
 		t.keys = append(t.keys, kernels.SortKey{Desc: k.Key.Desc, NullsFirst: k.Key.NullsFirst, Type: k.Expr.Type()})
@@ -161,7 +166,7 @@ func newSort(in plan.Node, keys []plan.SortItem, tie []expr.ColID, offset, limit
 	if err != nil {
 		return nil, err
 	}
-	order, err := newTotal(keys, tie, in.Columns())
+	order, err := newTotal(nil, keys, tie, in.Columns())
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +195,7 @@ func (s *sorted) run(ctx context.Context) (err error) {
 	if err != nil || s.runs != nil {
 		return err
 	}
-	if s.rows, _, err = newInOrder(ctx, s.env, s.order, s.Schema(), chunks, 0); err != nil {
+	if s.rows, err = newInOrder(ctx, s.env, s.order, s.Schema(), chunks); err != nil {
 		return err
 	}
 	s.rows.only(s.offset, s.limit)

@@ -88,6 +88,14 @@ func (s *EntrySorter) Sort(e, tmp []SortEntry) {
 	}
 }
 
+// SameFirst reports whether two entries are equal in their first bits.
+func (a SortEntry) SameFirst(b SortEntry, bits uint) bool {
+	if bits <= 64 {
+		return (a.Hi^b.Hi)>>(64-bits) == 0
+	}
+	return a.Hi == b.Hi && (a.Lo^b.Lo)>>(128-bits) == 0
+}
+
 // sameFrom reports whether entries are equal in the bits from at on.
 func sameFrom(a, b SortEntry, at uint) bool {
 	if at >= 64 {

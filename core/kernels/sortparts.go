@@ -21,13 +21,10 @@ const (
 	maxParts = 1 << 10
 )
 
-// NewEntryCuts makes up to parts parts of about one size. Entries with equal first together bits are in one part; 0 does not
-// ask for that.
+// NewEntryCuts makes up to parts parts of about one size. Entries with equal first together bits, of up to 64, are in one
+// part.
 func NewEntryCuts(sample []SortEntry, parts int, together uint) *EntryCuts {
-	c := &EntryCuts{mask: ^uint64(0), cells: make([]uint16, maxCells), Parts: 1}
-	if together > 0 {
-		c.mask <<= 64 - together
-	}
+	c := &EntryCuts{mask: ^uint64(0) << (64 - together), cells: make([]uint16, maxCells), Parts: 1}
 	words := make([]uint64, len(sample))
 	for i, e := range sample {
 		words[i] = e.Hi & c.mask

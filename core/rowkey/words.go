@@ -3,6 +3,7 @@ package rowkey
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -94,10 +95,18 @@ type integer interface {
 }
 
 func appendWords[T integer](dst []uint64, v []T, mask, sign uint64) []uint64 {
-	for _, x := range v {
-		dst = append(dst, (uint64(x)^sign)&mask)
+	dst, out := grown(dst, len(v))
+	for i, x := range v {
+		out[i] = (uint64(x) ^ sign) & mask
 	}
 	return dst
+}
+
+// grown makes room for n more words, and gives them apart.
+func grown(dst []uint64, n int) (all, more []uint64) {
+	at := len(dst)
+	dst = slices.Grow(dst, n)[:at+n]
+	return dst, dst[at : at+n : at+n]
 }
 
 // Words appends one word per row of a column of at most 8 bytes. Within the type's width, words order as the values do.
@@ -139,13 +148,15 @@ func Words(a arrow.Array, t types.Type, exact bool, dst []uint64) []uint64 {
 	case types.UBigInt:
 		return appendWords(dst, arrow.GetValues[uint64](d, 1), math.MaxUint64, 0)
 	case types.Real:
-		for _, x := range arrow.GetValues[float32](d, 1) {
-			dst = append(dst, float32Word(x, exact))
+		dst, out := grown(dst, n)
+		for i, x := range arrow.GetValues[float32](d, 1)[:len(out)] {
+			out[i] = float32Word(x, exact)
 		}
 		return dst
 	case types.Double:
-		for _, x := range arrow.GetValues[float64](d, 1) {
-			dst = append(dst, FloatWord(x, exact))
+		dst, out := grown(dst, n)
+		for i, x := range arrow.GetValues[float64](d, 1)[:len(out)] {
+			out[i] = FloatWord(x, exact)
 		}
 		return dst
 	}
