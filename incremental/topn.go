@@ -86,7 +86,7 @@ func newTopN(n *plan.TopN, emit plan.EmitPolicy) (Operator, error) {
 	if !plan.Live(n) {
 		t.when = atEnd
 	}
-	return t, t.init(topNRows, n.Input, nil, n.Keys, n.Tie, emit)
+	return t.init(topNRows, n.Input, nil, n.Keys, n.Tie, emit)
 }
 
 func newGroupTopN(n *plan.GroupTopN, emit plan.EmitPolicy) (Operator, error) {
@@ -108,10 +108,11 @@ func newGroupTopN(n *plan.GroupTopN, emit plan.EmitPolicy) (Operator, error) {
 			return nil, errs.Bug("plan", "the closing column %s is not in PARTITION BY", col.Name)
 		}
 	}
-	return t, t.init(groupTopNRows, n.Input, n.Part, n.Keys, n.Tie, emit)
+	return t.init(groupTopNRows, n.Input, n.Part, n.Keys, n.Tie, emit)
 }
 
-func (t *topN) init(decl state.Decl, input plan.Node, part []expr.Expr, keys []plan.SortItem, tie []expr.ColID, emit plan.EmitPolicy) (err error) {
+// init sets the operator up, and returns it or the one that takes over from it.
+func (t *topN) init(decl state.Decl, input plan.Node, part []expr.Expr, keys []plan.SortItem, tie []expr.ColID, emit plan.EmitPolicy) (op Operator, err error) {
 	cols := input.Columns()
 	byID := map[expr.ColID]plan.Column{}
 	for _, c := range cols {
@@ -131,10 +132,10 @@ func (t *topN) init(decl state.Decl, input plan.Node, part []expr.Expr, keys []p
 		}
 	}
 	if t.part, err = expr.CompileAll(part, layoutOf(cols)); err != nil {
-		return err
+		return nil, err
 	}
 	if t.order, err = expr.CompileAll(order, layoutOf(cols)); err != nil {
-		return err
+		return nil, err
 	}
 	ts := columnTypes(cols)
 	t.partEnc, t.rowEnc = newKeyEncoder(exprTypes(part)), newRowEncoder(ts)
@@ -151,7 +152,7 @@ func (t *topN) init(decl state.Decl, input plan.Node, part []expr.Expr, keys []p
 	}
 	t.rows = state.NewTable(decl, append(stored, t.weight)...)
 	t.parts = state.NewTable(state.Decl{Name: decl.Name + "_index", Version: 1, Key: state.RowKey})
-	return nil
+	return t.firstRows(part, order, orderKeys, cols), nil
 }
 
 // Prepare puts the partition and order columns behind the row's.
