@@ -129,7 +129,8 @@ type scopeCatalog struct {
 	used   []*entry                 // what the statement reads, for dependencies
 	// reading: a materialized view is read as its rows; otherwise (in the definition of another view) as its query.
 	reading bool
-	values  []types.Type // of the columns that an INSERT's VALUES fill
+	values  []types.Type             // of the columns that an INSERT's VALUES fill
+	opened  map[string]flow.Relation // files, so that all that mention them see the same
 }
 
 var _ bind.Catalog = (*scopeCatalog)(nil)
@@ -232,9 +233,16 @@ func (c *scopeCatalog) open(src *connectors.Source, name string, options map[str
 	if src.Relation == nil {
 		return nil, errs.New(errs.Usage, "open", "the connector %q has no bounded form; declare a stream over it", src.Name)
 	}
-	rel, err := src.Relation(c.ctx, connectors.OpenRequest{Name: name, Settings: set, Schema: schema, Clock: c.s.clock})
-	if err != nil {
-		return nil, err
+	key := fmt.Sprintf("%s %q %q %v", src.Name, name, options, schema) // a map is printed in the order of its keys
+	rel := c.opened[key]
+	if rel == nil {
+		if rel, err = src.Relation(c.ctx, connectors.OpenRequest{Name: name, Settings: set, Schema: schema, Clock: c.s.clock}); err != nil {
+			return nil, err
+		}
+		if c.opened == nil {
+			c.opened = map[string]flow.Relation{}
+		}
+		c.opened[key] = rel
 	}
 	return &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}, nil
 }

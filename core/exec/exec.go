@@ -39,6 +39,8 @@ type Env struct {
 	Profile *Profile
 	// Bad takes the rows that guards left out; any worker calls it. May be nil.
 	Bad func([]flow.BadRow)
+
+	shared map[plan.Node]*kept // nodes with several parents
 }
 
 // Operator is a physical operator. Next is called by worker 0 … workers-1, each from one goroutine at a time.
@@ -129,6 +131,13 @@ func (o *observed) narrow(m *membership) {
 
 // Build makes the operators of a plan whose top is pulled by `workers` goroutines.
 func Build(n plan.Node, env *Env, workers int) (Operator, error) {
+	if s := env.shared[n]; s != nil {
+		return s.sharedBy(n, env)
+	}
+	return buildObserved(n, env, workers)
+}
+
+func buildObserved(n plan.Node, env *Env, workers int) (Operator, error) {
 	op, err := build(n, env, workers)
 	if err != nil {
 		return nil, err

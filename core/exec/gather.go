@@ -48,7 +48,7 @@ func Run(ctx context.Context, n plan.Node, env *Env, onEnd func()) (*Result, err
 	if stopsEarly(n) {
 		workers = 1
 	}
-	op, err := Build(n, env, workers)
+	op, err := Build(n, withShared(env, n), workers)
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,8 @@ var spilling = []string{
 	"SELECT v FROM r UNION SELECT x FROM o",
 	"SELECT k, v FROM r QUALIFY row_number() OVER (PARTITION BY t ORDER BY v, k) <= 2",
 	"SELECT k, rank() OVER (PARTITION BY k % 50 ORDER BY v) AS n FROM r QUALIFY n <= 3",
+	"WITH q AS (SELECT v, t, count(*) AS n FROM r GROUP BY v, t) SELECT a.v, b.n FROM q a JOIN q b ON a.v = b.v WHERE a.n = (SELECT max(n) FROM q)",
+	"WITH q AS (SELECT DISTINCT v FROM r) SELECT v FROM q UNION ALL SELECT v + 1 FROM q UNION ALL SELECT x FROM o WHERE x NOT IN (SELECT v FROM q WHERE v IS NOT NULL)",
 	"SELECT o.x, q.n FROM o JOIN (SELECT v, count(*) AS n FROM r GROUP BY v) AS q ON q.v = o.x ORDER BY q.n DESC, o.x",
 }
 

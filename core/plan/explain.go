@@ -29,7 +29,7 @@ type ExplainOptions struct {
 // operator stands what is known of it: rows, unique keys, what scans read and skip by, and in incremental mode whether
 // its output is append-only, and its state. The text is stable, so that golden files may hold it.
 func Explain(q *Query, o ExplainOptions) (string, error) {
-	x := explainer{o: o, est: NewEstimator(NewFacts())}
+	x := explainer{o: o, est: NewEstimator(NewFacts()), seen: map[Node]bool{}}
 	if o.Mode == 0 || o.Why == "" {
 		mode, why := ModeOf(q)
 		if o.Mode == 0 {
@@ -67,6 +67,7 @@ type explainer struct {
 	o    ExplainOptions
 	emit EmitPolicy
 	est  *Estimator
+	seen map[Node]bool // a subplan that several nodes read is printed once
 	b    strings.Builder
 }
 
@@ -98,6 +99,11 @@ func (x *explainer) growth(root Node) {
 func (x *explainer) node(n Node, depth int) {
 	indent := strings.Repeat("  ", depth)
 	fmt.Fprintf(&x.b, "%s%s\n", indent, Describe(n))
+	if x.seen[n] && len(n.Children()) > 0 {
+		fmt.Fprintf(&x.b, "%s  | computed once, above\n", indent)
+		return
+	}
+	x.seen[n] = true
 	for _, line := range x.details(n) {
 		fmt.Fprintf(&x.b, "%s  | %s\n", indent, line)
 	}

@@ -1,7 +1,8 @@
 // Package plan holds the logical plan: what a query asks, in relational nodes, for both modes.
 //
 // Invariant: every output column has a ColID that is unique in the plan; a node that passes a column
-// through keeps its ID. So a rule may move a node wherever the columns it reads are visible.
+// through keeps its ID. So a rule may move a node wherever the columns it reads are visible. A plan is a tree until the
+// last rule lets several nodes read one (share subplans).
 package plan
 
 import (

@@ -80,6 +80,7 @@ var All = []Rule{
 	{"prune columns", "As above, for what merging left unused.", both, prune},
 	{"from statistics", "Answer COUNT, MIN and MAX of whole files from their statistics.", []Mode{Batch}, fromStatistics},
 	{"build sides", "Put the smaller input of a join on the right.", []Mode{Batch}, buildSides},
+	{"share subplans", "Compute once what stands in the query more than once.", []Mode{Batch}, shareSubplans},
 }
 
 // rewriter is shared by the rules of one Optimize.
