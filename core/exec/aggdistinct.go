@@ -14,12 +14,21 @@ import (
 
 // seesDistinct reports whether a table has such values.
 func (g *grouper) seesDistinct() bool {
-	for _, d := range g.distinct {
-		if d != nil && g.table == nil {
+	for i := range g.prep.items {
+		if g.prep.items[i].Distinct && g.table == nil {
 			return true
 		}
 	}
 	return false
+}
+
+// freshDistinct makes what aggregate i's DISTINCT has seen empty.
+func (g *grouper) freshDistinct(i int) {
+	if _, ok := g.prep.pairedType(i); ok {
+		g.pairs[i] = []pairSource{{set: hashtable.NewPairSet(g.pairBits)}}
+		return
+	}
+	g.distinct[i] = g.distinctTable(i)
 }
 
 // distinctTable makes the table of aggregate i's DISTINCT.
@@ -29,19 +38,16 @@ func (g *grouper) distinctTable(i int) hashtable.Table {
 
 // flushDistinct parts what the DISTINCTs of a worker's group have seen.
 func (a *aggregate) flushDistinct(w, set int, g *grouper) error {
-	for i, d := range g.distinct {
-		if d == nil {
+	for i := range g.prep.items {
+		if !g.prep.items[i].Distinct {
 			continue
 		}
 		s := a.distinctSpread(set, i)
-		for from := 0; from < d.Len(); from += ChunkRows {
-			ids := numbers(from, min(from+ChunkRows, d.Len()))
-			values := d.KeysOf(ids)
-			if err := s.add(w, values, values, len(ids)); err != nil {
-				return err
-			}
+		err := g.eachPair(i, func(groups []uint32, args []arrow.Array) error { return s.add(w, args, args, len(groups)) })
+		if err != nil {
+			return err
 		}
-		g.distinct[i] = g.distinctTable(i)
+		g.freshDistinct(i)
 		g.accs[i].Reset([]uint32{0})
 	}
 	return nil
@@ -94,21 +100,21 @@ func (a *aggregate) foldDistinct(ctx context.Context, set int, g *grouper) error
 }
 
 func (a *aggregate) foldPart(ctx context.Context, g *grouper, i int, part Operator) error {
-	g.distinct[i] = g.distinctTable(i)
+	g.freshDistinct(i)
 	for {
 		m, err := part.Next(ctx, 0)
-		if err != nil || m == nil {
+		if err != nil {
 			return err
+		}
+		if m == nil {
+			return a.addPairs(ctx, g)
 		}
 		args := make([]fn.Arg, m.Batch.NumCols())
 		for k, c := range m.Batch.Columns() {
 			args[k] = fn.Arg{Array: c}
 		}
-		groups, args := g.firstSeen(i, make([]uint32, m.Batch.NumRows()), args)
-		if len(groups) > 0 {
-			if err := g.accs[i].Add(groups, args, nil); err != nil {
-				return err
-			}
+		if err := g.addDistinct(i, make([]uint32, m.Batch.NumRows()), args); err != nil {
+			return err
 		}
 		a.mu.Lock()
 		err = a.acct.must(a.held + g.memory())

@@ -223,12 +223,15 @@ type grouper struct {
 	table    hashtable.Table // nil without keys
 	accs     []fn.Accumulator
 	distinct []hashtable.Table // per aggregate with DISTINCT: (group, arguments) seen
+	pairs    [][]pairSource    // or pairs to be told apart in the end (aggpairs.go), the first of them this worker's
+	pairBits uint
+	words    []uint64
 	ids      []uint32
 	n        int
 }
 
-func (p *Prepared) newGrouper(set []int, all bool) *grouper {
-	g := &grouper{prep: p, distinct: make([]hashtable.Table, len(p.items))}
+func (p *Prepared) newGrouper(set []int, all bool, pairBits uint) *grouper {
+	g := &grouper{prep: p, distinct: make([]hashtable.Table, len(p.items)), pairs: make([][]pairSource, len(p.items)), pairBits: pairBits}
 	if all {
 		for i := range p.Keys {
 			g.set = append(g.set, i)
@@ -249,7 +252,7 @@ func (p *Prepared) newGrouper(set []int, all bool) *grouper {
 		}
 		g.accs = append(g.accs, acc)
 		if p.items[i].Distinct {
-			g.distinct[i] = g.distinctTable(i)
+			g.freshDistinct(i)
 		}
 	}
 	if g.table == nil { // one group, also for no rows
@@ -291,6 +294,10 @@ func (g *grouper) add(evaluated []arrow.Array, rows int) error {
 		}
 		groups, args, _ := g.prep.Inputs(i, evaluated, ids)
 		if len(groups) == 0 {
+			continue
+		}
+		if len(g.pairs[i]) > 0 {
+			g.gather(i, groups, args)
 			continue
 		}
 		if g.distinct[i] != nil {
@@ -352,6 +359,10 @@ func (g *grouper) merge(o *grouper) error {
 		}
 	}
 	for i, acc := range g.accs {
+		if len(o.pairs[i]) > 0 {
+			g.pairs[i] = append(g.pairs[i], pairSource{o.pairs[i][0].set, into})
+			continue
+		}
 		if d := o.distinct[i]; d != nil {
 			// The partial accumulators counted values that both workers saw twice: add only the pairs that are new here.
 			if err := g.mergeDistinct(i, d, into); err != nil {
@@ -397,6 +408,9 @@ func (g *grouper) memory() int64 {
 		if d := g.distinct[i]; d != nil {
 			n += d.Bytes()
 		}
+		for _, s := range g.pairs[i] {
+			n += s.set.Bytes()
+		}
 	}
 	return n
 }
@@ -425,8 +439,12 @@ type aggWorker struct {
 func (a *aggregate) fresh(w *aggWorker) {
 	sets, all := a.setsOrAll()
 	w.groupers, w.rows = w.groupers[:0], 0
+	bits := uint(pairParts)
+	if a.acct.level > 0 {
+		bits = 0
+	}
 	for _, s := range sets {
-		w.groupers = append(w.groupers, a.prep.newGrouper(s, all))
+		w.groupers = append(w.groupers, a.prep.newGrouper(s, all, bits))
 	}
 	if a.tables != nil {
 		a.tables.take(w.groupers[0], a.room)
@@ -469,6 +487,9 @@ func (a *aggregate) run(ctx context.Context) error {
 			if err := g.merge(a.workers[w].groupers[s]); err != nil {
 				return err
 			}
+		}
+		if err := a.addPairs(ctx, g); err != nil {
+			return err
 		}
 		if err := a.foldDistinct(ctx, s, g); err != nil {
 			return err

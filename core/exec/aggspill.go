@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
@@ -61,7 +60,7 @@ func (a *aggregate) spill(set int, g *grouper) (*aggSpill, error) {
 	s.rows = newSpread(a.env, a.acct, a.input.Schema(), n)
 	var states []arrow.Field
 	for i, acc := range g.accs {
-		if g.distinct[i] == nil {
+		if !g.prep.items[i].Distinct {
 			states = append(states, arrow.Field{Name: "state", Type: acc.State().Arrow(), Nullable: true})
 			continue
 		}
@@ -230,7 +229,7 @@ func (s *aggSpill) addGroups(worker int, g *grouper) error {
 		keys := g.table.KeysOf(ids)
 		cols := append([]arrow.Array{}, keys...)
 		for i, acc := range g.accs {
-			if g.distinct[i] != nil {
+			if g.prep.items[i].Distinct {
 				continue
 			}
 			state, err := acc.Save(ids)
@@ -243,14 +242,13 @@ func (s *aggSpill) addGroups(worker int, g *grouper) error {
 			return err
 		}
 	}
-	for i, d := range g.distinct {
-		for from := 0; d != nil && from < d.Len(); from += ChunkRows {
-			ids := numbers(from, min(from+ChunkRows, d.Len()))
-			pairs := d.KeysOf(ids)
-			keys := g.table.KeysOf(pairs[0].(*array.Uint32).Uint32Values())
-			if err := s.pairs[i].add(worker, append(append([]arrow.Array{}, keys...), pairs[1:]...), keys, len(ids)); err != nil {
-				return err
-			}
+	for i := range g.prep.items {
+		err := g.eachPair(i, func(groups []uint32, args []arrow.Array) error {
+			keys := g.table.KeysOf(groups)
+			return s.pairs[i].add(worker, append(append([]arrow.Array{}, keys...), args...), keys, len(groups))
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -365,15 +363,11 @@ func (g *grouper) load(cols []arrow.Array, n, pairs int) error {
 		for k, c := range cols[keys:] {
 			args[k] = fn.Arg{Array: c}
 		}
-		groups, args := g.firstSeen(pairs, ids, args)
-		if len(groups) == 0 {
-			return nil
-		}
-		return g.accs[pairs].Add(groups, args, nil)
+		return g.addDistinct(pairs, ids, args)
 	}
 	at := keys
 	for i, acc := range g.accs {
-		if g.distinct[i] != nil {
+		if g.prep.items[i].Distinct {
 			continue
 		}
 		if err := acc.Load(ids, cols[at]); err != nil {
