@@ -3,6 +3,7 @@
 Typed in _native.pyi, which is kept by hand; capi/riverbed.h has the rules.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -202,11 +203,15 @@ def as_json(value):
 
 
 class _Helper:
-    """A thread that runs one call after the other: to start one for each call costs more than most calls."""
+    """A thread that runs one call after the other: to start one for each call costs more than most calls.
+
+    Bare locks, since what threading makes of them costs as much as a short call.
+    """
 
     def __init__(self):
-        self._job = None
-        self._given = threading.Semaphore(0)
+        self._job, self._over = None, False
+        self._given = threading.Lock()
+        self._given.acquire()
         # A daemon: nobody waits for it at the end of the process.
         threading.Thread(target=self._work, name="riverbed-idle", daemon=True).start()
 
@@ -214,16 +219,20 @@ class _Helper:
         self._job = job
         self._given.release()
 
+    def end(self):
+        """Let the thread end, behind its call."""
+        self._over = True
+        with contextlib.suppress(RuntimeError):  # it has not looked at its call yet, and will
+            self._given.release()
+
     def _work(self):
         thread = threading.current_thread()
-        while True:
+        while not self._over:
             self._given.acquire()
             job, self._job = self._job, None
-            if job is None:
-                return
-            thread.name = "riverbed-call"
-            job()
-            thread.name = "riverbed-idle"
+            if job is not None:
+                thread.name = "riverbed-call"
+                job()
             del job
 
 
@@ -241,7 +250,9 @@ def wait(cancel, function, *arguments):
     library()  # which refuses a forked child, where the helpers are gone
     answer = []
     # Not Thread.join: in Python 3.11 and 3.12 a join that is interrupted takes the thread for ended.
-    done = threading.Event()
+    done = threading.Lock()
+    done.acquire()
+    helper = None
 
     def work():
         try:
@@ -249,20 +260,20 @@ def wait(cancel, function, *arguments):
         except BaseException as error:
             answer.append((None, error))
         finally:
-            done.set()
+            threading.current_thread().name = "riverbed-idle"
+            done.release()
 
-    helper = None
     try:
         helper = _idle.pop() if _idle else _Helper()  # to start one waits too, and may be interrupted
         helper.run(work)
-        while not done.wait(0.05):
+        while not done.acquire(timeout=0.05):
             pass
     except BaseException:
         if cancel is not None:
             cancel.cancel()
-        done.wait(1.0)
+        done.acquire(timeout=1.0)
         if helper is not None:
-            helper.run(None)  # it ends behind its call, which may last
+            helper.end()
         raise
     _idle.append(helper)
     value, error = answer[0]
