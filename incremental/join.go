@@ -30,6 +30,7 @@ type join struct {
 	keyTypes []types.Type
 	nullSafe []bool
 	on       *expr.Program
+	reads    []bool // of the joined columns: the condition reads it
 	types    [2][]types.Type
 	kept     [2]bool // rows of the side are shown for themselves
 	bounded  [2]bool // the input ends by itself: its rows are judged at its end, so that none is shown and taken back
@@ -77,6 +78,11 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 		both := append(append([]plan.Column{}, n.Left.Columns()...), n.Right.Columns()...)
 		if j.on, err = expr.Compile(n.On, layoutOf(both)); err != nil {
 			return nil, err
+		}
+		read := map[expr.ColID]bool{}
+		expr.Columns(n.On, read)
+		for _, c := range both {
+			j.reads = append(j.reads, read[c.ID])
 		}
 	}
 	j.bound(n)
@@ -200,19 +206,21 @@ const pairChunk = 16 << 10
 // pair judges and emits pairs of a batch with the other side, and counts partners.
 func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair, partners []int64) error {
 	other := j.side[1-port]
-	cols, err := j.columns(port, in, pairs)
-	if err != nil {
-		return err
-	}
+	cols := make([]arrow.Array, len(j.types[0])+len(j.types[1]))
 	if j.on != nil {
+		if err := j.columns(port, in, pairs, cols, j.reads); err != nil {
+			return err
+		}
 		sel, all, err := j.on.EvalFilter(ctx.Env, cols, len(pairs))
 		if err != nil {
 			return err
 		}
 		if !all {
 			pairs = pickRows(pairs, sel)
-			if j.emitsPairs() {
-				cols = kernels.TakeBatch(cols, sel)
+			for i, c := range cols {
+				if c != nil && j.emitsPairs() {
+					cols[i] = kernels.Take(c, sel)
+				}
 			}
 		}
 		for _, p := range pairs {
@@ -225,27 +233,37 @@ func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair, partners []int6
 			}
 		}
 	}
-	if !j.emitsPairs() {
+	if !j.emitsPairs() || len(pairs) == 0 {
 		return nil
+	}
+	if err := j.columns(port, in, pairs, cols, nil); err != nil {
+		return err
 	}
 	return ctx.Emit(cols, len(pairs), j.weights(in, other, pairs))
 }
 
-// columns makes the joined rows, left columns first.
-func (j *join) columns(port int, in *Batch, pairs []pair) ([]arrow.Array, error) {
+// columns makes the columns of the joined rows, left columns first: those that some ask for and that are not made yet, nil for all.
+func (j *join) columns(port int, in *Batch, pairs []pair, cols []arrow.Array, some []bool) (err error) {
 	rows, slots := make([]int32, len(pairs)), make([]uint32, len(pairs))
 	for i, p := range pairs {
 		rows[i], slots[i] = p.row, p.slot
 	}
-	own := kernels.TakeBatch(in.Cols[:j.side[port].cols], rows)
-	theirs, err := gather(j.side[1-port].vals, slots)
-	if err != nil {
-		return nil, err
+	left := len(j.types[0])
+	for i := range cols {
+		if cols[i] != nil || some != nil && !some[i] {
+			continue
+		}
+		side, at := 0, i
+		if i >= left {
+			side, at = 1, i-left
+		}
+		if side == port {
+			cols[i] = kernels.Take(in.Cols[at], rows)
+		} else if cols[i], err = j.side[side].vals[at].Save(slots); err != nil {
+			return err
+		}
 	}
-	if port == 0 {
-		return append(own, theirs...), nil
-	}
-	return append(theirs, own...), nil
+	return nil
 }
 
 // weights multiplies; nil while both sides are append-only.

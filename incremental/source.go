@@ -278,33 +278,17 @@ func (s *source) judge(env *fn.Env, sp *splitState, d flow.Delta, out *Output) (
 	cols := d.Columns()
 	n := d.Rows()
 	at := cols[s.position(s.time)]
-	times := micros(at)
-	var marks []int64
-	var markArray arrow.Array
-	switch {
-	case s.mark == nil:
-	case s.lag != nil && within(times):
-		markArray, marks = at, make([]int64, n)
-		for i, t := range times {
-			marks[i] = t - *s.lag
+	floor := max(s.wm, s.explicit)
+	own, late, ok := s.judgeTimes(at, sp.Watermark, floor)
+	if !ok {
+		var markArray arrow.Array
+		if s.mark != nil {
+			var err error
+			if markArray, err = s.mark.EvalArray(env, cols, n); err != nil {
+				return d, err
+			}
 		}
-	default:
-		var err error
-		if markArray, err = s.mark.EvalArray(env, cols, n); err != nil {
-			return d, err
-		}
-		marks = micros(markArray)
-	}
-	floor, own := max(s.wm, s.explicit), sp.Watermark
-	nullTimes, nullMarks := at.NullN() > 0, markArray != nil && markArray.NullN() > 0
-	var late []int32
-	for i, t := range times {
-		if w := max(own, floor); w != flow.NoWatermark && t < addTime(int64(w), -s.latenessUS) && !(nullTimes && at.IsNull(i)) {
-			late = append(late, int32(i))
-		}
-		if marks != nil && flow.Watermark(marks[i]) > own && !(nullMarks && markArray.IsNull(i)) {
-			own = flow.Watermark(marks[i])
-		}
+		own, late = s.judgeRows(at, markArray, sp.Watermark, floor)
 	}
 	sp.Watermark = own
 	// A watermark closes windows of an updating stream and never drops its rows: without one of a pair, the other would add
@@ -319,6 +303,60 @@ func (s *source) judge(env *fn.Env, sp *splitState, d flow.Delta, out *Output) (
 	d = s.delta(kernels.TakeBatch(cols, kept), pickRows(d.Weights(), kept))
 	d.Places = places
 	return d, nil
+}
+
+// judgeRows goes row by row: it returns the split's watermark behind the rows and those that are late. marks are nil where only explicit
+// watermarks move it.
+func (s *source) judgeRows(at, marks arrow.Array, own, floor flow.Watermark) (flow.Watermark, []int32) {
+	var values []int64
+	if marks != nil {
+		values = micros(marks)
+	}
+	nullTimes, nullMarks := at.NullN() > 0, marks != nil && marks.NullN() > 0
+	var late []int32
+	for i, t := range micros(at) {
+		if w := max(own, floor); w != flow.NoWatermark && t < addTime(int64(w), -s.latenessUS) && !(nullTimes && at.IsNull(i)) {
+			late = append(late, int32(i))
+		}
+		if values != nil && flow.Watermark(values[i]) > own && !(nullMarks && marks.IsNull(i)) {
+			own = flow.Watermark(values[i])
+		}
+	}
+	return own, late
+}
+
+// judgedRows is how many rows judgeTimes looks at together.
+const judgedRows = 512
+
+// judgeTimes is judgeRows where the watermark is the event time less an interval and no time is NULL or near the ends of time. Rows of which
+// none lies before the watermark behind them all are not judged one by one.
+func (s *source) judgeTimes(at arrow.Array, own, floor flow.Watermark) (_ flow.Watermark, late []int32, ok bool) {
+	if s.lag == nil || at.NullN() > 0 {
+		return 0, nil, false
+	}
+	lag := *s.lag
+	times := micros(at)
+	for from := 0; from < len(times); from += judgedRows {
+		some := times[from:min(len(times), from+judgedRows)]
+		least, most := some[0], some[0]
+		for _, t := range some {
+			least, most = min(least, t), max(most, t)
+		}
+		if least <= -farTime || most >= farTime {
+			return 0, nil, false
+		}
+		if behind := max(own, flow.Watermark(most-lag)); least >= addTime(int64(max(behind, floor)), -s.latenessUS) {
+			own = behind
+			continue
+		}
+		for i, t := range some {
+			if w := max(own, floor); w != flow.NoWatermark && t < addTime(int64(w), -s.latenessUS) {
+				late = append(late, int32(from+i))
+			}
+			own = max(own, flow.Watermark(t-lag))
+		}
+	}
+	return own, late, true
 }
 
 // lagOf recognizes "event time - INTERVAL": what nearly all watermarks are need not be evaluated.
@@ -349,15 +387,6 @@ func lagOf(e expr.Expr, time expr.ColID) (us int64, ok bool) {
 
 // farTime is far from the ends of time, in microseconds.
 const farTime = 1 << 60
-
-// within reports whether all times are so far from the ends of time that no lag passes them.
-func within(times []int64) bool {
-	far := false
-	for _, t := range times {
-		far = far || t >= farTime || t <= -farTime
-	}
-	return !far
-}
 
 // without lists the rows of n that are not in drop, which is sorted.
 func without(n int, drop []int32) []int32 {

@@ -3,6 +3,7 @@ package incremental
 import (
 	"container/heap"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -23,40 +24,54 @@ const listed = int64(math.MinInt64)
 // They are derived from the tables and rebuilt after a restore.
 type timers struct {
 	times due
-	slots map[int64][]uint32
+	slots map[int64]*closers
+	last  *closers // of the last add: rows of one time come together
 }
 
-func newTimers() *timers { return &timers{slots: map[int64][]uint32{}} }
+// closers are the slots of one closing time.
+type closers struct {
+	at    int64
+	slots []uint32
+}
+
+func newTimers() *timers { return &timers{slots: map[int64]*closers{}} }
 
 func (t *timers) add(at int64, slot uint32) {
-	if _, ok := t.slots[at]; !ok {
-		heap.Push(&t.times, at)
+	c := t.last
+	if c == nil || c.at != at {
+		if c = t.slots[at]; c == nil {
+			c = &closers{at: at}
+			t.slots[at] = c
+			heap.Push(&t.times, at)
+		}
+		t.last = c
 	}
-	t.slots[at] = append(t.slots[at], slot)
+	if len(c.slots) == cap(c.slots) {
+		c.slots = slices.Grow(c.slots, max(8, len(c.slots))) // doubles: append would copy large ones more often
+	}
+	c.slots = append(c.slots, slot)
 }
 
-// take returns the slots closed by w, each once, and marks them. closes are the closing times by slot.
+// take returns the slots closed by w, each once and the earliest first, and marks them. closes are the closing times by slot.
 func (t *timers) take(w flow.Watermark, closes []int64, live func(slot uint32) bool) []uint32 {
 	if w == flow.NoWatermark {
 		return nil
 	}
 	var out []uint32
-	for _, s := range t.pop(w) {
-		if live(s) && closes[s] != listed && closes[s] <= int64(w) {
-			closes[s] = listed
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// pop returns the slots closed by w, the earliest first.
-func (t *timers) pop(w flow.Watermark) []uint32 {
-	var out []uint32
 	for len(t.times) > 0 && t.times[0] <= int64(w) {
 		at := heap.Pop(&t.times).(int64)
-		out = append(out, t.slots[at]...)
+		due := t.slots[at]
 		delete(t.slots, at)
+		if t.last == due {
+			t.last = nil
+		}
+		out = slices.Grow(out, len(due.slots))
+		for _, s := range due.slots {
+			if live(s) && closes[s] != listed && closes[s] <= int64(w) {
+				closes[s] = listed
+				out = append(out, s)
+			}
+		}
 	}
 	return out
 }

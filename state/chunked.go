@@ -37,6 +37,14 @@ func (c *Chunked[T]) Resize(n int) {
 // At is the place of a slot; valid until the next Resize.
 func (c *Chunked[T]) At(slot uint32) *T { return &c.chunks[slot>>slotBits][slot&slotMask] }
 
+// fill sets the slots from the first on.
+func (c *Chunked[T]) fill(first uint32, v []T) {
+	for len(v) > 0 {
+		n := copy(c.chunks[first>>slotBits][first&slotMask:], v)
+		first, v = first+uint32(n), v[n:]
+	}
+}
+
 // Len is the number of slots.
 func (c *Chunked[T]) Len() int { return c.n }
 

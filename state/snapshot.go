@@ -31,7 +31,7 @@ func (t *Table) Snapshot() (Part, error) { return t.part(t.All(), nil) }
 // Track starts the dirty list; before, changes are not listed and Dirty knows nothing.
 func (t *Table) Track() {
 	t.tracking = true
-	t.touched.Resize(t.Slots())
+	t.touched.Resize(t.room)
 }
 
 // Cut ends an epoch of the dirty list and returns its number: Dirty of it later tells what changed after.

@@ -17,9 +17,12 @@ type Table struct {
 	seqs  Chunked[uint64] // of a table without: the number of each row
 	group Chunked[uint8]
 	live  Chunked[bool]
+	used  int // slots ever used
+	room  int // slots that there is room for
 	free  []uint32
 	idx   index
 	n     int
+	looks int64          // rows looked up, made or dropped
 	seq   [Groups]uint64 // next sequence number per key group, for tables without keys
 
 	// The dirty list. touched[slot] is the epoch of the last change; dirty lists slots by epoch, each once per epoch.
@@ -58,7 +61,7 @@ func NewTable(d Decl, cols ...Column) *Table {
 func (t *Table) Len() int { return t.n }
 
 // Slots is the number of slots ever used: one more than the largest slot.
-func (t *Table) Slots() int { return t.live.Len() }
+func (t *Table) Slots() int { return t.used }
 
 // Live reports whether a slot holds a row.
 func (t *Table) Live(slot uint32) bool { return *t.live.At(slot) }
@@ -92,8 +95,12 @@ func (t *Table) Bytes() int64 {
 	return n
 }
 
+// Touched is how many rows were looked up, made or dropped so far, each time counted: what the work on the state grows with.
+func (t *Table) Touched() int64 { return t.looks }
+
 // Find writes the slot of each key into slots, NoSlot where there is none.
 func (t *Table) Find(k Keys, slots []uint32) {
+	t.looks += int64(len(k.Hash))
 	t.idx.probe(k.Hash, slots)
 	for i, h := range k.Hash {
 		slots[i] = t.idx.settle(t, h, k.At(i), slots[i])
@@ -104,6 +111,7 @@ func (t *Table) Find(k Keys, slots []uint32) {
 // positions of the keys that made a row, in order; valid until the next call.
 func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 	t.fresh = t.fresh[:0]
+	t.looks += int64(k.Len())
 	t.idx.reserve(k.Len())
 	t.idx.probe(k.Hash, slots)
 	for i, h := range k.Hash {
@@ -123,6 +131,7 @@ func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 
 // Append makes a row without identity for each group and writes its slot into slots. The key is a sequence number.
 func (t *Table) Append(groups []uint8, slots []uint32) {
+	t.looks += int64(len(groups))
 	for i, g := range groups {
 		s := t.take(0, g)
 		*t.seqs.At(s) = t.seq[g]
@@ -138,20 +147,11 @@ func (t *Table) take(h uint64, group uint8) uint32 {
 	if n := len(t.free); n > 0 {
 		s, t.free = t.free[n-1], t.free[:n-1]
 	} else {
-		n := t.live.Len()
-		s = uint32(n)
-		n++
-		t.live.Resize(n)
-		t.group.Resize(n)
-		if t.Decl.Key == Sequence {
-			t.seqs.Resize(n)
-		} else {
-			t.hash.Resize(n)
-			t.keys.resize(n)
+		if t.used == t.room {
+			t.makeRoom(max(16, 2*t.used))
 		}
-		if t.tracking {
-			t.touched.Resize(n)
-		}
+		s = uint32(t.used)
+		t.used++
 	}
 	*t.live.At(s), *t.group.At(s) = true, group
 	if t.Decl.Key == RowKey {
@@ -161,9 +161,25 @@ func (t *Table) take(h uint64, group uint8) uint32 {
 	return s
 }
 
+// makeRoom makes room for n slots, or for some chunks more where there are many.
+func (t *Table) makeRoom(n int) {
+	t.room = min(n, t.room+1<<slotBits)
+	t.live.Resize(t.room)
+	t.group.Resize(t.room)
+	if t.Decl.Key == Sequence {
+		t.seqs.Resize(t.room)
+	} else {
+		t.hash.Resize(t.room)
+		t.keys.resize(t.room)
+	}
+	if t.tracking {
+		t.touched.Resize(t.room)
+	}
+}
+
 func (t *Table) grow() {
 	for _, c := range t.cols {
-		c.Resize(t.live.Len())
+		c.Resize(t.used)
 	}
 }
 
@@ -185,6 +201,7 @@ func (t *Table) Delete(slots []uint32) {
 	if len(slots) == 0 {
 		return
 	}
+	t.looks += int64(len(slots))
 	for _, s := range slots {
 		if t.tracking {
 			t.gone = append(t.gone, goneRow{t.epoch, t.Hash(s), t.Group(s), slices.Clone(t.Key(s))})

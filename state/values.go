@@ -100,6 +100,16 @@ func iota32(n int) []int32 {
 	return out
 }
 
+// run reports whether numbers rise one by one, as those of rows that are only added do.
+func run[T uint32 | int32](v []T) bool {
+	for i, x := range v {
+		if x != v[0]+T(i) {
+			return false
+		}
+	}
+	return true
+}
+
 // fixed holds values of a fixed width.
 type fixed[T any] struct {
 	value
@@ -118,8 +128,12 @@ func (f *fixed[T]) Put(slots []uint32, from arrow.Array, rows []int32) {
 	}
 	d := from.Data()
 	src := f.cast(d.Buffers()[1].Bytes())[d.Offset():]
-	for i, s := range slots {
-		*f.v.At(s) = src[rows[i]]
+	if run(slots) && run(rows) {
+		f.v.fill(slots[0], src[rows[0]:int(rows[0])+len(rows)])
+	} else {
+		for i, s := range slots {
+			*f.v.At(s) = src[rows[i]]
+		}
 	}
 	f.setNulls(slots, from, rows)
 }

@@ -23,7 +23,7 @@ var all = []mutant{
 	{"window-end", "a window closes one microsecond after its end", "incremental/timers.go",
 		"\treturn closing{pos, 0}\n", "\treturn closing{pos, 1}\n", "tumble|hop"},
 	{"late-by-batch", "a row is judged by the watermark at its batch's end", "incremental/source.go",
-		"floor, own := max(s.wm, s.explicit), sp.Watermark\n", "floor, own := max(s.wm, s.explicit), sp.Watermark\n\tfor _, m := range marks {\n\t\town = max(own, flow.Watermark(m))\n\t}\n", "tumble|interval-join"},
+		"\t\tfor i, t := range some {\n", "\t\town = max(own, flow.Watermark(most-lag))\n\t\tfor i, t := range some {\n", "tumble|interval-join"},
 	{"dropped-weight", "consolidating rows keeps the last weight instead of the sum", "incremental/consolidate.go",
 		"sum += in.W[order[i].row]", "sum = in.W[order[i].row]", "project|union"},
 	{"min-after-delete", "the minimum stays when its row goes", "core/fn/agg_extreme.go",
