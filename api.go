@@ -68,6 +68,7 @@ type Metrics struct {
 	BadRows        int64                    `json:"bad_rows"`
 	StateBytes     int64                    `json:"state_bytes"`
 	StateRows      int64                    `json:"state_rows"`
+	StateTouched   int64                    `json:"state_touched"` // rows of state that were looked up, made or dropped so far
 	WatermarkUS    int64                    `json:"watermark_us"`
 	LagMS          int64                    `json:"lag_ms"` // processing time less watermark
 	QueueRows      int64                    `json:"queue_rows"`

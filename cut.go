@@ -122,25 +122,32 @@ func tablePushes(source int, info incremental.SourceInfo, changes []tableDelta) 
 }
 
 func tablePush(source int, info incremental.SourceInfo, changes []tableDelta) incremental.Push {
-	parts := make([]arrow.RecordBatch, len(changes))
-	var weights []int64
-	places := rowPlaces(nil)
-	for k, d := range changes {
-		schema := d.rows.Schema()
-		cols, fields := make([]arrow.Array, len(info.Columns)), make([]arrow.Field, len(info.Columns))
-		for i, c := range info.Columns {
-			cols[i], fields[i] = d.rows.Column(c), schema.Field(c)
-		}
-		parts[k] = array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, d.rows.NumRows())
+	rows := 0
+	for _, d := range changes {
+		rows += int(d.rows.NumRows())
+	}
+	weights, places := make([]int64, 0, rows), rowPlaces(nil)
+	for _, d := range changes {
 		for _, id := range rowIDs(d.rows) {
 			places.Add(len(weights), id)
 			weights = append(weights, d.sign)
 		}
 	}
-	b := concatBatches(parts...)
-	cols := append(slices.Clone(b.Columns()), kernels.NewFixed(arrow.PrimitiveTypes.Int64, weights, nil))
-	b = array.NewRecordBatch(flow.WithWeights(b.Schema()), cols, b.NumRows())
-	return incremental.Push{Source: source, Batch: b, Places: places}
+	schema := changes[0].rows.Schema()
+	cols, fields := make([]arrow.Array, len(info.Columns)+1), make([]arrow.Field, len(info.Columns)+1)
+	parts := make([]arrow.Array, len(changes))
+	for i, c := range info.Columns {
+		for k, d := range changes {
+			parts[k] = d.rows.Column(c)
+		}
+		cols[i], fields[i] = parts[0], schema.Field(c)
+		if len(parts) > 1 {
+			cols[i] = kernels.Concat(parts)
+		}
+	}
+	last := len(info.Columns)
+	cols[last], fields[last] = kernels.NewFixed(arrow.PrimitiveTypes.Int64, weights, nil), flow.WeightField
+	return incremental.Push{Source: source, Batch: array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(rows)), Places: places}
 }
 
 // take books one item into the step's input.

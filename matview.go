@@ -202,6 +202,18 @@ func (v *matView) take(_ context.Context, d flow.Delta) error {
 	return nil
 }
 
+// stats tells of the steps and the state; the caller has the turn. A graph that was given up says nothing until it is built anew.
+func (v *matView) stats() Metrics {
+	switch {
+	case v.run != nil:
+		return v.run.metrics()
+	case v.graph == nil:
+		return Metrics{}
+	}
+	st := v.graph.Stats()
+	return Metrics{Steps: int64(st.Step), StateRows: st.StateRows, StateBytes: st.StateBytes, StateTouched: st.StateTouched}
+}
+
 func (v *matView) fail(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -46,6 +46,7 @@ func (r *runner) count(in incremental.Input, out incremental.Output) {
 	r.stats.StepMicros = took.Microseconds()
 	r.stats.RowsOut += int64(out.Delta.Rows())
 	r.stats.BadRows += int64(len(out.Bad))
+	r.stats.StateTouched = st.StateTouched
 	r.stats.StateRows, r.stats.StateBytes, r.stats.BadRetractions = st.StateRows, st.StateBytes, st.BadRetractions
 	r.stats.WatermarkUS = int64(out.Delta.Watermark)
 	if w := out.Delta.Watermark; w != flow.NoWatermark && w != flow.EndWatermark {

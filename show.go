@@ -28,7 +28,7 @@ func textRows(names []string, rows [][]string) *Query {
 	return fixedQuery(fields, cols, len(rows))
 }
 
-func (s *Session) show(st *sql.Show) (*Query, error) {
+func (s *Session) show(ctx context.Context, st *sql.Show) (*Query, error) {
 	var rows [][]string
 	add := func(kinds ...string) {
 		for _, e := range s.cat.Load().list(kinds...) {
@@ -43,7 +43,7 @@ func (s *Session) show(st *sql.Show) (*Query, error) {
 	case "VIEWS":
 		add("VIEW")
 	case "MATERIALIZED VIEWS":
-		add("MATERIALIZED VIEW")
+		return s.showViews(ctx)
 	case "SINKS":
 		add("SINK")
 	case "ALL TABLES":
@@ -68,6 +68,33 @@ func (s *Session) show(st *sql.Show) (*Query, error) {
 	return textRows([]string{"name"}, rows), nil
 }
 
+// showViews tells of each materialized view how many steps it has taken and what its state is. Whoever steps a view has the turn.
+func (s *Session) showViews(ctx context.Context) (*Query, error) {
+	_, release, err := s.takeTurn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	names := []string{"steps", "state_rows", "state_bytes", "state_touched"}
+	fields := []types.Field{{Name: "name", Type: types.String}}
+	for _, n := range names {
+		fields = append(fields, types.Field{Name: n, Type: types.Int64})
+	}
+	vals := make([][]types.Value, len(fields))
+	entries := s.cat.Load().list("MATERIALIZED VIEW")
+	for _, e := range entries {
+		st := e.mat.stats()
+		for i, v := range []types.Value{e.name, st.Steps, st.StateRows, st.StateBytes, st.StateTouched} {
+			vals[i] = append(vals[i], v)
+		}
+	}
+	cols := make([]arrow.Array, len(fields))
+	for i, f := range fields {
+		cols[i] = types.ArrayOf(vals[i], f.Type)
+	}
+	return fixedQuery(fields, cols, len(entries)), nil
+}
+
 func columnList(fields []types.Field) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
@@ -90,7 +117,7 @@ func (s *Session) showFunctions() *Query {
 
 func (s *Session) describe(ctx context.Context, cat *scopeCatalog, st *sql.Describe, text string) (*Query, error) {
 	if st.Query == nil {
-		return s.show(&sql.Show{At: st.At, What: "ALL TABLES"})
+		return s.show(ctx, &sql.Show{At: st.At, What: "ALL TABLES"})
 	}
 	if st.Summarize {
 		return nil, errs.E(errs.Unsupported, "plan", st.Position(), "SUMMARIZE is not supported yet").WithHint("DESCRIBE lists the columns")

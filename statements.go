@@ -55,7 +55,7 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 	case *sql.Reset:
 		return nil, s.reset(st)
 	case *sql.Show:
-		return s.show(st)
+		return s.show(ctx, st)
 	case *sql.Describe:
 		return s.describe(ctx, cat, st, text)
 	case *sql.Transaction:

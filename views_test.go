@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
@@ -166,5 +167,40 @@ func TestVariablesByName(t *testing.T) {
 		if err != nil || !strings.Contains(out, " "+want+" ") {
 			t.Errorf("%s: %v\n%s", sql, err, out)
 		}
+	}
+}
+
+// What a change costs grows with the change, not with the table: as many rows of state are touched at any size.
+func TestStepsTouchTheSameStateAtAnySize(t *testing.T) {
+	touched := func(rows int) (n int64) {
+		d := openDB(t)
+		d.run(fmt.Sprintf("CREATE TABLE o AS SELECT range AS k, range %% 1000 AS c FROM range(%d); CREATE TABLE l AS SELECT range // 4 AS k, range AS v FROM range(%d)", rows, 4*rows))
+		d.run("CREATE MATERIALIZED VIEW m AS SELECT c, sum(v) AS v, count(*) AS n FROM o JOIN l USING (k) GROUP BY c ORDER BY v DESC LIMIT 10")
+		look := func() int64 {
+			b, err := d.query("SHOW MATERIALIZED VIEWS").all(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b[0].Column(4).(*array.Int64).Value(0)
+		}
+		before := look()
+		d.run("BEGIN; DELETE FROM l WHERE k BETWEEN 500 AND 600; INSERT INTO l SELECT 500 + range // 4, range FROM range(404); COMMIT")
+		return look() - before
+	}
+	small, large := touched(1000), touched(10_000)
+	if small != large || small < 808 {
+		t.Errorf("%d rows of state are touched in small tables, %d in tables ten times as large", small, large)
+	}
+}
+
+func TestShowMaterializedViews(t *testing.T) {
+	d := openDB(t)
+	d.run("CREATE TABLE t (k BIGINT); INSERT INTO t VALUES (1), (2); CREATE MATERIALIZED VIEW m AS SELECT k % 2 AS g, count(*) AS n FROM t GROUP BY 1")
+	d.run("INSERT INTO t VALUES (3)")
+	if q := d.query("SHOW MATERIALIZED VIEWS"); len(q.columns) != 5 || q.columns[4].Name != "state_touched" {
+		t.Errorf("%v", q.columns)
+	}
+	if got := d.rows("SHOW MATERIALIZED VIEWS"); len(got) != 1 || !strings.HasPrefix(got[0], "m|2|2|") {
+		t.Errorf("%q", got)
 	}
 }

@@ -154,6 +154,7 @@ type Stats struct {
 	Operators      []OperatorStats
 	StateRows      int64
 	StateBytes     int64
+	StateTouched   int64 // rows looked up, made or dropped in all steps
 	BadRetractions int64 // of rows that were never there
 	Late           map[string]int64
 }
@@ -195,6 +196,7 @@ func (g *Graph) Stats() Stats {
 		for _, t := range n.tables() {
 			o.StateRows += int64(t.Len())
 			o.StateBytes += t.Bytes()
+			s.StateTouched += t.Touched()
 		}
 		s.Operators = append(s.Operators, o)
 		s.StateRows += o.StateRows
