@@ -300,6 +300,7 @@ func regexExtract() Overload {
 	return withRegex(fallible(Types{str, str, types.Int32}, str, func(c *Call) (arrow.Array, error) {
 		re, _ := regexes(c, -1, regexSource)
 		s, group := textCol(c, 0), col[int32](c, 2)
+		var room [20]int
 		return texts(c, func(dst []byte, i int) []byte {
 			r := re(i)
 			if r == nil {
@@ -311,7 +312,7 @@ func regexExtract() Overload {
 				return dst
 			}
 			text := s.at(i)
-			if m := r.find(text); m != nil && m[2*g] >= 0 {
+			if m := r.find(text, room[:0]); m != nil && m[2*g] >= 0 {
 				dst = append(dst, text[m[2*g]:m[2*g+1]]...)
 			}
 			return dst
@@ -327,6 +328,7 @@ func regexReplace(args int) Overload {
 	return withRegex(fallible(same(str, args), str, func(c *Call) (arrow.Array, error) {
 		re, global := regexes(c, opt, regexSource)
 		s, to := textCol(c, 0), textCol(c, 2)
+		var room [20]int
 		return texts(c, func(dst []byte, i int) []byte {
 			r := re(i)
 			if r == nil {
@@ -338,7 +340,7 @@ func regexReplace(args int) Overload {
 			}
 			text, with, at := s.at(i), to.at(i), 0
 			if n == 1 {
-				if m := r.find(text); m != nil {
+				if m := r.find(text, room[:0]); m != nil {
 					dst = expand(append(dst, text[:m[0]]...), with, text, m)
 					at = m[1]
 				}

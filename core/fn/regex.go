@@ -14,7 +14,8 @@ type regex struct {
 	need   []byte // every match holds it; empty when none is known
 	before int    // a match begins at most so many bytes before need; -1: unknown
 	inside *regexp.Regexp
-	plain  bool // the pattern is need itself
+	plain  bool   // the pattern is need itself
+	steps  *steps // nil: the pattern is none of that form
 }
 
 // parsed takes a pattern apart; nil for one that cannot be, of which then nothing more is known.
@@ -38,6 +39,7 @@ func newRegex(pattern string) (*regex, error) {
 		return r, nil
 	}
 	r.need, r.before = needed(tree)
+	r.steps = stepsOf(tree)
 	r.plain = tree.Op == syntax.OpLiteral && len(r.need) > 0
 	if r.before < 0 || has(tree, syntax.OpBeginLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary) {
 		r.before = -1
@@ -159,12 +161,19 @@ func (r *regex) matches(s []byte) bool {
 	if r.plain {
 		return bytes.Contains(s, r.need)
 	}
+	if r.steps != nil {
+		var room [8]int
+		return r.steps.find(s, room[:0]) != nil
+	}
 	re, at, ok := r.from(s)
 	return ok && re.Match(s[at:])
 }
 
-// find is the first match: pairs of positions of the whole and of each group; nil when there is none.
-func (r *regex) find(s []byte) []int {
+// find is the first match: pairs of positions of the whole and of each group, in dst when there is room; nil when there is none.
+func (r *regex) find(s []byte, dst []int) []int {
+	if r.steps != nil {
+		return r.steps.find(s, dst)
+	}
 	re, at, ok := r.from(s)
 	if !ok {
 		return nil
@@ -180,6 +189,14 @@ func (r *regex) find(s []byte) []int {
 
 // match is the first match; nil when there is none.
 func (r *regex) match(s []byte) []byte {
+	if r.steps != nil {
+		var room [8]int
+		m := r.steps.find(s, room[:0])
+		if m == nil {
+			return nil
+		}
+		return s[:m[1]]
+	}
 	re, at, ok := r.from(s)
 	if !ok {
 		return nil
