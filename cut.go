@@ -83,7 +83,11 @@ func (r *runner) gather() (*cut, error) {
 
 // takeQueued takes what waits in the queue: all of it, or until the step is full.
 func (r *runner) takeQueued(c *cut, all bool) {
-	for c.failed == nil && (all || c.rows < r.stepRows) {
+	full := r.stepRows
+	if r.graph.Stateless() {
+		full = min(full, statelessRows)
+	}
+	for c.failed == nil && (all || c.rows < full) {
 		select {
 		case f := <-r.feed:
 			r.take(f, c)

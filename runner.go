@@ -110,9 +110,6 @@ func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(
 	r := &runner{s: q.s, q: q, cfg: q.s.cfg.Load(), name: name, graph: g, fields: q.columns, updating: plan.Updating(opt.Root, g.Emit()), until: until, deliver: deliver,
 		caller: ctx, feed: make(chan fed, feedDepth), stopping: make(chan bool, 1), drained: make(chan struct{}), done: make(chan struct{})}
 	r.stepRows = r.cfg.stepRows
-	if g.Stateless() {
-		r.stepRows = min(r.stepRows, statelessRows)
-	}
 	if g.Emit() == plan.EmitEvery {
 		r.every = time.Duration(opt.EveryUS) * time.Microsecond
 	}

@@ -76,11 +76,7 @@ func (g *Graph) shown(b Batch) arrow.RecordBatch {
 		return array.NewRecordBatch(g.schema, cols, 0)
 	}
 	if flow.HasWeights(g.schema) {
-		w := b.W
-		if w == nil {
-			w = ones(b.N)
-		}
-		cols = append(append(make([]arrow.Array, 0, len(cols)+1), cols...), int64Array(w))
+		cols = append(append(make([]arrow.Array, 0, len(cols)+1), cols...), weightArray(b.W, b.N))
 	}
 	return array.NewRecordBatch(g.schema, cols, int64(b.N))
 }

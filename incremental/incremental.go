@@ -116,12 +116,14 @@ func (g *Graph) Sources() []SourceInfo {
 // Schema is the schema of Output.Delta, with the weight column where there is one.
 func (g *Graph) Schema() *arrow.Schema { return g.schema }
 
-// Stateless reports whether no operator remembers anything: then a step costs the same for every row, and a large one only copies its
-// rows together.
+// Stateless reports whether no operator remembers anything of rows to come: then a step costs the same for every row, and a large one only
+// copies its rows together. A join becomes so when a bounded input has ended.
 func (g *Graph) Stateless() bool {
 	for _, n := range g.nodes {
-		if n.keyed != nil {
-			return false
+		for _, k := range n.keyed {
+			if p, ok := k.(interface{ passes() bool }); !ok || !p.passes() {
+				return false
+			}
 		}
 	}
 	return g.emit != plan.EmitEvery

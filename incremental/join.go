@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/expr"
@@ -165,6 +166,11 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 // forgets reports whether a side is of no use once the other has ended: its rows only wait for partners.
 func (j *join) forgets(side int) bool { return j.kind == plan.Inner && j.side[side].quiet }
 
+// passes reports whether rows go through and leave nothing behind: what they are joined with has ended.
+func (j *join) passes() bool {
+	return j.over[0] && j.forgets(1) || j.over[1] && j.forgets(0)
+}
+
 func (j *join) emitsPairs() bool { return j.kind != plan.Semi && j.kind != plan.Anti }
 
 // split takes out the rows that meet nobody because a key is NULL.
@@ -248,7 +254,7 @@ func (j *join) columns(port int, in *Batch, pairs []pair, cols []arrow.Array, so
 	for i, p := range pairs {
 		rows[i], slots[i] = p.row, p.slot
 	}
-	left := len(j.types[0])
+	left, whole := len(j.types[0]), inRow(rows)
 	for i := range cols {
 		if cols[i] != nil || some != nil && !some[i] {
 			continue
@@ -257,13 +263,25 @@ func (j *join) columns(port int, in *Batch, pairs []pair, cols []arrow.Array, so
 		if i >= left {
 			side, at = 1, i-left
 		}
-		if side == port {
+		if side == port && whole { // each row has the one partner: the columns are those of the batch
+			cols[i] = array.NewSlice(in.Cols[at], int64(rows[0]), int64(rows[0])+int64(len(rows)))
+		} else if side == port {
 			cols[i] = kernels.Take(in.Cols[at], rows)
 		} else if cols[i], err = j.side[side].vals[at].Save(slots); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inRow reports whether rows follow one another.
+func inRow(rows []int32) bool {
+	for i, r := range rows {
+		if r != rows[0]+int32(i) {
+			return false
+		}
+	}
+	return len(rows) > 0
 }
 
 // weights multiplies; nil while both sides are append-only.

@@ -108,10 +108,7 @@ func (c *Ctx) Emit(cols []arrow.Array, n int, w []int64) error {
 	}
 	c.rows += int64(n)
 	if flow.HasWeights(c.schema) {
-		if w == nil {
-			w = ones(n)
-		}
-		cols = append(append(make([]arrow.Array, 0, len(cols)+1), cols...), int64Array(w))
+		cols = append(append(make([]arrow.Array, 0, len(cols)+1), cols...), weightArray(w, n))
 	} else if !allOnes(w) { // without a weight column a row of weight n is n rows
 		rows, err := repeated(w)
 		if err != nil {
@@ -152,6 +149,20 @@ func repeated(w []int64) ([]int32, error) {
 }
 
 func int64Array(v []int64) arrow.Array { return kernels.NewFixed(arrow.PrimitiveTypes.Int64, v, nil) }
+
+// manyOnes are the weights of inserts, which deltas share: nothing writes to what a batch holds.
+var manyOnes = ones(64 << 10)
+
+// weightArray is the weight column of n rows; w nil is +1 each.
+func weightArray(w []int64, n int) arrow.Array {
+	switch {
+	case w != nil:
+		return int64Array(w)
+	case n <= len(manyOnes):
+		return int64Array(manyOnes[:n:n])
+	}
+	return int64Array(ones(n))
+}
 
 func ones(n int) []int64 {
 	w := make([]int64, n)

@@ -325,6 +325,19 @@ func (s *source) judgeRows(at, marks arrow.Array, own, floor flow.Watermark) (fl
 	return own, late
 }
 
+// rawTimes gives times that are not copied where that can be helped, and how many microseconds their unit has.
+func rawTimes(at arrow.Array) (times []int64, scale int64) {
+	if t, ok := at.DataType().(*arrow.TimestampType); ok {
+		switch t.Unit {
+		case arrow.Second:
+			return kernels.Values[int64](at)[:at.Len()], 1_000_000
+		case arrow.Millisecond:
+			return kernels.Values[int64](at)[:at.Len()], 1000
+		}
+	}
+	return micros(at), 1
+}
+
 // judgedRows is how many rows judgeTimes looks at together.
 const judgedRows = 512
 
@@ -335,21 +348,23 @@ func (s *source) judgeTimes(at arrow.Array, own, floor flow.Watermark) (_ flow.W
 		return 0, nil, false
 	}
 	lag := *s.lag
-	times := micros(at)
+	times, scale := rawTimes(at)
 	for from := 0; from < len(times); from += judgedRows {
 		some := times[from:min(len(times), from+judgedRows)]
 		least, most := some[0], some[0]
 		for _, t := range some {
 			least, most = min(least, t), max(most, t)
 		}
-		if least <= -farTime || most >= farTime {
+		if least <= -farTime/scale || most >= farTime/scale {
 			return 0, nil, false
 		}
+		least, most = least*scale, most*scale
 		if behind := max(own, flow.Watermark(most-lag)); least >= addTime(int64(max(behind, floor)), -s.latenessUS) {
 			own = behind
 			continue
 		}
 		for i, t := range some {
+			t *= scale
 			if w := max(own, floor); w != flow.NoWatermark && t < addTime(int64(w), -s.latenessUS) {
 				late = append(late, int32(from+i))
 			}
