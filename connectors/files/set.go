@@ -220,7 +220,7 @@ func (p *projection) narrowing(n *flow.Narrowing) *flow.Narrowing {
 	if n == nil {
 		return nil
 	}
-	out := &flow.Narrowing{Take: n.Take, Stages: make([]flow.Stage, len(n.Stages))}
+	out := &flow.Narrowing{Take: n.Take, Kept: n.Kept, Stages: make([]flow.Stage, len(n.Stages))}
 	for i, st := range n.Stages {
 		cols := make([]int, len(st.Columns))
 		for k, c := range st.Columns {

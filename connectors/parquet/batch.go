@@ -49,14 +49,16 @@ func (b *batch) corrupt(i int, err error) error {
 // narrow applies the stages. A stage's columns are gathered to the rows that it leaves, and their old buffers reused: nobody
 // else has seen them.
 func (b *batch) narrow(n *flow.Narrowing) error {
-	for k, st := range n.Stages {
-		keep, all, err := b.choose(k, st)
+	for _, k := range b.group.order() {
+		keep, all, err := b.choose(k, n.Stages[k])
 		if err != nil {
 			return err
 		}
 		if all {
+			b.group.count(k, b.rows, b.rows)
 			continue
 		}
+		b.group.count(k, b.rows, len(keep))
 		for i, c := range b.cols {
 			if c != nil {
 				b.cols[i] = n.Take(c, keep)

@@ -203,6 +203,8 @@ type group struct {
 	worker  int
 	answers []answer  // of stages; nil: not asked
 	kept    [][]int32 // by stages, used again
+	turns   []int     // see order
+	small   []bool    // columns of few values
 	rows    int64
 }
 
@@ -234,8 +236,10 @@ func (g *group) open(ctx context.Context, req files.ReadRequest) error {
 				x.lend()
 			}
 			g.columns = append(g.columns, col)
+			g.small = append(g.small, fewValues(meta))
 			continue
 		}
+		g.small = append(g.small, false)
 		if slow == nil {
 			// A reader of its own: what it returns may share memory with its pages, which ours take back.
 			own, err := pqfile.NewParquetReader(io.NewSectionReader(g.src, 0, p.ref.Info.Size), pqfile.WithMetadata(p.meta))

@@ -136,17 +136,23 @@ func TestNarrowingByCode(t *testing.T) {
 			}
 			for i := k % 3; i < len(all); i += 3 {
 				for _, modulus := range []uint32{2, 7}[i%2:] {
-					var got [2][]string
-					var questions [2]int
-					for p, pure := range []bool{false, true} {
+					var got [3][]string
+					var questions [3]int
+					for p, pure := range []bool{false, true, true} {
 						asked = 0
 						next := (i + 1) % len(all)
 						narrow := &flow.Narrowing{Take: kernels.Take, Stages: []flow.Stage{stage(i, pure, modulus), stage(next, pure, 3), stage(i, pure, 5)}}
+						if p == 2 { // asked from the last to the first
+							narrow.Kept = keptBefore(9999, 5000, 1)
+						}
 						got[p] = ct.Scan(t, rel, flow.ScanRequest{Columns: all, BatchRows: 400, Narrow: narrow, Workers: 1})
 						questions[p] = asked
 					}
 					if !slices.Equal(got[0], got[1]) {
 						t.Errorf("%s, modulus %d: %d rows by value, %d by row", allTypes[i].name, modulus, len(got[1]), len(got[0]))
+					}
+					if !slices.Equal(got[0], got[2]) {
+						t.Errorf("%s, modulus %d: %d rows in another order of stages, %d in the given one", allTypes[i].name, modulus, len(got[2]), len(got[0]))
 					}
 					if c.name == "required" && (allTypes[i].name == "i64" || allTypes[i].name == "s") && questions[1] > questions[0]/2 {
 						t.Errorf("%s: %d values were asked about, of %d rows", allTypes[i].name, questions[1], questions[0])
@@ -154,5 +160,42 @@ func TestNarrowingByCode(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// keptBefore is what stages have kept of 10,000 rows.
+func keptBefore(kept ...int64) []flow.Kept {
+	out := make([]flow.Kept, len(kept))
+	for i, k := range kept {
+		out[i].Shown.Store(10000)
+		out[i].Kept.Store(k)
+	}
+	return out
+}
+
+// Stages are asked by what they drop for the columns that they need; those that must see what others leave keep their place, and so do
+// all until each was asked about some rows.
+func TestOrderOfStages(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: int64Type}, {Name: "s", Type: arrow.BinaryTypes.String}, {Name: "few", Type: arrow.BinaryTypes.String}}, nil)
+	const n, s, few = 0, 1, 2
+	pure := func(cols ...int) flow.Stage { return flow.Stage{Columns: cols, Pure: true} }
+	for _, c := range []struct {
+		stages []flow.Stage
+		kept   []flow.Kept
+		want   []int
+	}{
+		{[]flow.Stage{pure(n), pure(n)}, nil, []int{0, 1}},
+		{[]flow.Stage{pure(n), pure(n)}, keptBefore(6000, 100), []int{1, 0}},
+		{[]flow.Stage{pure(n), pure(n)}, keptBefore(10000, 10000), []int{0, 1}},
+		{[]flow.Stage{pure(n), pure(s)}, keptBefore(6000, 5000), []int{0, 1}},
+		{[]flow.Stage{pure(n), pure(few)}, keptBefore(10, 5000), []int{1, 0}},
+		{[]flow.Stage{pure(n, s), pure(n)}, keptBefore(10, 5000), []int{1, 0}},
+		{[]flow.Stage{{Columns: []int{n}}, pure(n), pure(n)}, keptBefore(9000, 9000, 1), []int{0, 2, 1}},
+		{[]flow.Stage{pure(n), pure(n)}, make([]flow.Kept, 2), []int{0, 1}},
+	} {
+		g := &group{schema: schema, small: []bool{false, false, true}, narrow: &flow.Narrowing{Stages: c.stages, Kept: c.kept}}
+		if got := g.order(); !slices.Equal(got, c.want) {
+			t.Errorf("%v, %v: %v, want %v", c.stages, c.kept, got, c.want)
+		}
 	}
 }

@@ -92,10 +92,15 @@ func (j *leftBuilt) run(ctx context.Context) (err error) {
 		j.table.TrackKeys()
 	}
 	offerKeys(j.right, j.table, j.node.Keys, func(k plan.EquiKey) expr.Expr { return k.Right })
-	probers := make([]*hashtable.Prober, j.env.Workers)
+	probers := make([]*prober, j.env.Workers)
 	err = drain(ctx, j.right, j.env.Workers, func(w int, m *flow.Morsel) error {
-		if probers[w] == nil {
-			probers[w] = j.table.Prober()
+		p := probers[w]
+		if p == nil {
+			p = &prober{p: j.table.Prober()}
+			if j.on != nil {
+				p.probe, p.bld = make([]int32, pairRows), make([]int32, pairRows)
+			}
+			probers[w] = p
 		}
 		n := int(m.Batch.NumRows())
 		keys, err := j.rightKeys.EvalArrays(j.env.Fn, m.Batch.Columns(), n)
@@ -103,11 +108,11 @@ func (j *leftBuilt) run(ctx context.Context) (err error) {
 			return err
 		}
 		if j.on == nil {
-			probers[w].MarkKeys(keys, n)
+			p.p.MarkKeys(keys, n)
 			return nil
 		}
-		probers[w].Probe(keys, n)
-		return j.markPairs(probers[w], m.Batch.Columns())
+		p.p.Probe(keys, n)
+		return j.markPairs(p, m.Batch.Columns())
 	})
 	if err != nil {
 		return err
@@ -124,14 +129,13 @@ func (j *leftBuilt) run(ctx context.Context) (err error) {
 }
 
 // markPairs forms the pairs with the rows of a batch of the right and marks the left rows of those that pass On.
-func (j *leftBuilt) markPairs(p *hashtable.Prober, right []arrow.Array) error {
-	probe, bld := make([]int32, pairRows), make([]int32, pairRows)
+func (j *leftBuilt) markPairs(p *prober, right []arrow.Array) error {
 	for {
-		k := p.Next(probe, bld)
+		k := p.p.Next(p.probe, p.bld)
 		if k == 0 {
 			return nil
 		}
-		left, _, err := j.on.keep(j.env.Fn, j.build.cols, right, bld[:k], probe[:k])
+		left, _, err := j.on.keep(j.env.Fn, j.build.cols, right, p.bld[:k], p.probe[:k])
 		if err != nil {
 			return err
 		}

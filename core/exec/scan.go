@@ -76,6 +76,7 @@ func (s *scan) start(ctx context.Context) (err error) {
 			for i := range narrow.Stages {
 				narrow.Stages[i].Select = guarded(narrow.Stages[i].Select)
 			}
+			narrow.Kept = make([]flow.Kept, len(narrow.Stages))
 			req.Narrow = narrow
 		}
 	}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -50,7 +51,10 @@ type ScanRequest struct {
 // Narrowing drops rows while a relation decodes a batch: a relation that reads its columns apart decodes those of a stage,
 // asks which rows are left, and decodes what comes after for those rows alone.
 type Narrowing struct {
-	Stages []Stage // in order
+	// Stages, in order. Behind the last one that is not Pure they may be asked in any order.
+	Stages []Stage
+	// Kept, when set, tells of each stage how many rows it was shown and kept so far; whoever asks the stages counts.
+	Kept []Kept
 	// Take gathers rows of an array.
 	Take func(a arrow.Array, rows []int32) arrow.Array
 }
@@ -65,6 +69,9 @@ type Stage struct {
 	// number is used by one goroutine at a time.
 	Select func(worker int, cols []arrow.Array, n int) (rows []int32, all bool, err error)
 }
+
+// Kept counts rows of a stage, of all workers together.
+type Kept struct{ Shown, Kept atomic.Int64 }
 
 // CompareOp is a comparison that scans understand.
 type CompareOp uint8
