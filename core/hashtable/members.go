@@ -20,9 +20,9 @@ type Members struct {
 // Members is made when the join is built, and may be shared by goroutines.
 func (j *Join) Members() *Members { return &Members{j: j} }
 
-// widestSpan is the range that a bitmap is worth for this many keys: it takes no more than the slots, and a look into it costs
-// less than into them.
-func widestSpan(keys int) uint64 { return uint64(max(minDense, 256*keys)) }
+// widestSpan is the range that a bitmap is worth for this many keys: it takes no more than the slots, or stays in the second
+// cache, and a look into it costs a fraction of one into them.
+func widestSpan(keys int) uint64 { return uint64(max(8<<20, 256*keys)) }
 
 func (m *Members) build() {
 	t, ok := m.j.groups.index.(*wordTable)
