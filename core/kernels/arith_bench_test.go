@@ -1,6 +1,10 @@
 package kernels
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
 
 const benchRows = 8192
 
@@ -42,5 +46,13 @@ func BenchmarkArith(b *testing.B) {
 	b.Run("mul_float", func(b *testing.B) { perRow(b, func() { MulFloat(h, f, g) }) })
 	b.Run("less", func(b *testing.B) { perRow(b, func() { Lt(bitsOut, x, y, benchRows) }) })
 	b.Run("less_const", func(b *testing.B) { perRow(b, func() { Lt(bitsOut, x, five, benchRows) }) })
+	b.Run("less_float_const", func(b *testing.B) { perRow(b, func() { LtFloat(bitsOut, f, []float64{500}, benchRows) }) })
+	wide := make([]decimal128.Num, benchRows)
+	for i := range wide {
+		wide[i] = decimal128.FromI64(int64(i * 7 % 1000))
+	}
+	b.Run("less_wide_const", func(b *testing.B) {
+		perRow(b, func() { LtWide(bitsOut, wide, []decimal128.Num{decimal128.FromI64(500)}, benchRows) })
+	})
 	b.Run("less_float", func(b *testing.B) { perRow(b, func() { LtFloat(bitsOut, f, g, benchRows) }) })
 }

@@ -173,6 +173,34 @@ func EqFloat[T Float](out []byte, a, b []T, n int) {
 func LtFloat[T Float](out []byte, a, b []T, n int) {
 	i := 0
 	switch {
+	case len(b) == 1 && b[0] == b[0]: // no NaN: one comparison a row says it
+		c := b[0]
+		a = a[:n]
+		for ; i+8 <= n; i += 8 {
+			x := a[i : i+8 : i+8]
+			out[i>>3] = bit(x[0] < c) |
+				bit(x[1] < c)<<1 |
+				bit(x[2] < c)<<2 |
+				bit(x[3] < c)<<3 |
+				bit(x[4] < c)<<4 |
+				bit(x[5] < c)<<5 |
+				bit(x[6] < c)<<6 |
+				bit(x[7] < c)<<7
+		}
+	case len(a) == 1 && a[0] == a[0]:
+		c := a[0]
+		b = b[:n]
+		for ; i+8 <= n; i += 8 {
+			y := b[i : i+8 : i+8]
+			out[i>>3] = bit(!(y[0] <= c)) |
+				bit(!(y[1] <= c))<<1 |
+				bit(!(y[2] <= c))<<2 |
+				bit(!(y[3] <= c))<<3 |
+				bit(!(y[4] <= c))<<4 |
+				bit(!(y[5] <= c))<<5 |
+				bit(!(y[6] <= c))<<6 |
+				bit(!(y[7] <= c))<<7
+		}
 	case len(b) == 1:
 		c := b[0]
 		a = a[:n]
@@ -238,20 +266,80 @@ func Invert(b []byte, n int) {
 
 // EqWide compares 128-bit numbers for equality.
 func EqWide(out []byte, a, b []decimal128.Num, n int) {
+	if len(a) == 1 {
+		a, b = b, a
+	}
+	i := 0
+	if len(b) == 1 && len(a) >= n {
+		c := b[0]
+		a = a[:n]
+		for ; i+8 <= n; i += 8 {
+			x := a[i : i+8 : i+8]
+			out[i>>3] = eqWide(x[0], c) |
+				eqWide(x[1], c)<<1 |
+				eqWide(x[2], c)<<2 |
+				eqWide(x[3], c)<<3 |
+				eqWide(x[4], c)<<4 |
+				eqWide(x[5], c)<<5 |
+				eqWide(x[6], c)<<6 |
+				eqWide(x[7], c)<<7
+		}
+	}
 	am, bm := Mask(a), Mask(b)
-	for i := range n {
-		out[i>>3] |= bit(a[i&am] == b[i&bm]) << (i & 7)
+	for ; i < n; i++ {
+		out[i>>3] |= eqWide(a[i&am], b[i&bm]) << (i & 7)
 	}
 }
 
 // LtWide orders signed 128-bit numbers.
 func LtWide(out []byte, a, b []decimal128.Num, n int) {
-	am, bm := Mask(a), Mask(b)
-	for i := range n {
-		x, y := a[i&am], b[i&bm]
-		_, borrow := bits.Sub64(x.LowBits(), y.LowBits(), 0)
-		out[i>>3] |= bit(x.HighBits() < y.HighBits() || x.HighBits() == y.HighBits() && borrow != 0) << (i & 7)
+	i := 0
+	switch {
+	case len(b) == 1 && len(a) >= n:
+		c := b[0]
+		a = a[:n]
+		for ; i+8 <= n; i += 8 {
+			x := a[i : i+8 : i+8]
+			out[i>>3] = ltWide(x[0], c) |
+				ltWide(x[1], c)<<1 |
+				ltWide(x[2], c)<<2 |
+				ltWide(x[3], c)<<3 |
+				ltWide(x[4], c)<<4 |
+				ltWide(x[5], c)<<5 |
+				ltWide(x[6], c)<<6 |
+				ltWide(x[7], c)<<7
+		}
+	case len(a) == 1 && len(b) >= n:
+		c := a[0]
+		b = b[:n]
+		for ; i+8 <= n; i += 8 {
+			y := b[i : i+8 : i+8]
+			out[i>>3] = ltWide(c, y[0]) |
+				ltWide(c, y[1])<<1 |
+				ltWide(c, y[2])<<2 |
+				ltWide(c, y[3])<<3 |
+				ltWide(c, y[4])<<4 |
+				ltWide(c, y[5])<<5 |
+				ltWide(c, y[6])<<6 |
+				ltWide(c, y[7])<<7
+		}
 	}
+	am, bm := Mask(a), Mask(b)
+	for ; i < n; i++ {
+		out[i>>3] |= ltWide(a[i&am], b[i&bm]) << (i & 7)
+	}
+}
+
+// eqWide and ltWide do not branch either. Signed numbers are in order as unsigned ones when their signs are turned round.
+func eqWide(x, y decimal128.Num) byte {
+	return bit(x.LowBits()^y.LowBits()|uint64(x.HighBits()^y.HighBits()) == 0)
+}
+
+func ltWide(x, y decimal128.Num) byte {
+	const sign = 1 << 63
+	_, borrow := bits.Sub64(x.LowBits(), y.LowBits(), 0)
+	_, borrow = bits.Sub64(uint64(x.HighBits())^sign, uint64(y.HighBits())^sign, borrow)
+	return byte(borrow)
 }
 
 // LtUWide orders unsigned 128-bit numbers.
