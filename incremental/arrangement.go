@@ -32,6 +32,7 @@ type arrangement struct {
 	closing *closing              // when the watermark settles a row for the join
 	timers  *timers
 	closes  []int64 // by row slot, where there is a closing
+	log     *rowLog // instead of index, links and timers, while that costs less
 
 	stamp    uint64
 	stamped  []uint64   // by row slot, where rows have weights: the last step that counted it
@@ -117,6 +118,12 @@ type pair struct {
 // find gives the pairs of a batch's rows with the rows here to use, a chunk at a time; the chunk is used again. Rows of weight
 // zero wait for the step's end and pair with nobody.
 func (a *arrangement) find(k state.Keys, chunk []pair, use func([]pair) error) error {
+	if a.log != nil && a.log.worn() {
+		a.indexLog()
+	}
+	if a.log != nil {
+		return a.log.find(k, chunk, use)
+	}
 	a.slots = resize(a.slots, k.Len())
 	a.keys.Find(k, a.slots)
 	chunk = chunk[:0]
@@ -144,23 +151,29 @@ func (a *arrangement) find(k state.Keys, chunk []pair, use func([]pair) error) e
 
 // add inserts a batch and returns the slot of each row and the positions of the rows that made one.
 func (a *arrangement) add(in *Batch, k state.Keys) (slots []uint32, fresh []int32) {
+	if a.log != nil {
+		slots, fresh = a.append(in, k)
+		a.log.add(k, slots, a.closing.at(in.Cols))
+		a.rows.Touch(slots)
+		return slots, fresh
+	}
 	keySlots := make([]uint32, in.N)
 	a.keys.Upsert(k, keySlots)
 	a.growKeys()
-	slots = make([]uint32, in.N)
 	if a.rowEnc == nil {
-		a.rows.Append(k.Group, slots)
-		fresh = make([]int32, in.N)
-		for i := range fresh {
-			fresh[i] = int32(i)
-		}
+		slots, fresh = a.append(in, k)
 	} else {
+		slots = make([]uint32, in.N)
 		rk := a.rowEnc.encode(in.Cols[:a.cols], in.N, nil)
 		rk.Group = k.Group
 		fresh = a.rows.Upsert(rk, slots)
+		putFresh(a.vals, in.Cols, fresh, slots)
 	}
-	putFresh(a.vals, in.Cols, fresh, slots)
-	a.link(in.Cols, fresh, slots, keySlots)
+	var closes []int64
+	if a.closing != nil {
+		closes = a.closing.at(in.Cols)
+	}
+	a.link(closes, fresh, slots, keySlots)
 	if a.weight != nil {
 		for i, s := range slots {
 			a.weight.V[s] += in.weight(i)
@@ -183,6 +196,41 @@ func (a *arrangement) add(in *Batch, k state.Keys) (slots []uint32, fresh []int3
 	return slots, fresh
 }
 
+// append stores rows without identity.
+func (a *arrangement) append(in *Batch, k state.Keys) (slots []uint32, fresh []int32) {
+	slots, fresh = make([]uint32, in.N), make([]int32, in.N)
+	a.rows.Append(k.Group, slots)
+	for i := range fresh {
+		fresh[i] = int32(i)
+	}
+	putFresh(a.vals, in.Cols, fresh, slots)
+	return slots, fresh
+}
+
+// keepLog lets the rows lie in a log. They have a closing, and nothing is asked of them but their partners.
+func (a *arrangement) keepLog() {
+	if a.quiet && !a.watched && a.closing != nil {
+		a.log = newRowLog()
+	}
+}
+
+// indexLog makes the index of what lies in the log, for good.
+func (a *arrangement) indexLog() {
+	log := a.log
+	a.log = nil
+	for _, p := range log.order {
+		k := state.Keys{Offsets: append([]uint32{0}, p.ends...), Data: p.keys, Hash: p.hash, Group: groupsOf(p.hash, nil)}
+		keySlots := make([]uint32, k.Len())
+		a.keys.Upsert(k, keySlots)
+		a.growKeys()
+		fresh, closes := make([]int32, k.Len()), make([]int64, k.Len())
+		for i := range fresh {
+			fresh[i], closes[i] = int32(i), p.at
+		}
+		a.link(closes, fresh, p.slots, keySlots)
+	}
+}
+
 func (a *arrangement) growKeys() {
 	n := a.keys.Slots()
 	a.head = grown(a.head, n, state.NoSlot)
@@ -191,8 +239,8 @@ func (a *arrangement) growKeys() {
 	}
 }
 
-// link hangs new rows into the chains of their keys and sets their timers.
-func (a *arrangement) link(cols []arrow.Array, fresh []int32, slots, keySlots []uint32) {
+// link hangs new rows into the chains of their keys and sets their timers, if they have closing times.
+func (a *arrangement) link(closes []int64, fresh []int32, slots, keySlots []uint32) {
 	n := a.rows.Slots()
 	a.next.Resize(n)
 	leaves := a.leaves()
@@ -219,11 +267,10 @@ func (a *arrangement) link(cols []arrow.Array, fresh []int32, slots, keySlots []
 			a.keyOf[s] = key
 		}
 	}
-	if a.closing == nil {
+	if closes == nil {
 		return
 	}
 	a.closes = grown(a.closes, n, never)
-	closes := a.closing.at(cols)
 	for _, i := range fresh {
 		if closes[i] != never {
 			a.closes[slots[i]] = closes[i]
@@ -266,6 +313,9 @@ func (a *arrangement) remove(slots []uint32) {
 func (a *arrangement) forget() {
 	a.rows.Clear()
 	a.keys.Clear()
+	if a.log != nil {
+		a.log = newRowLog()
+	}
 	for i := range a.head {
 		a.head[i] = state.NoSlot
 	}
@@ -273,7 +323,10 @@ func (a *arrangement) forget() {
 
 // expire drops the rows that the watermark has settled: no partner comes or goes any more.
 func (a *arrangement) expire(w flow.Watermark) {
-	if a.closing != nil {
+	switch {
+	case a.log != nil:
+		a.rows.Delete(a.log.expire(w))
+	case a.closing != nil:
 		a.remove(a.timers.take(w, a.closes, a.rows.Live))
 	}
 }
@@ -315,6 +368,14 @@ func (a *arrangement) restored(prepare func(cols []arrow.Array, n int) (Batch, e
 	if err != nil {
 		return err
 	}
+	var closes []int64
+	if a.closing != nil {
+		closes = a.closing.at(in.Cols)
+	}
+	if a.log != nil {
+		a.log.add(a.keysOf(&in), slots, closes)
+		return nil
+	}
 	keySlots := make([]uint32, in.N)
 	a.keys.Upsert(a.keysOf(&in), keySlots)
 	a.growKeys()
@@ -325,6 +386,6 @@ func (a *arrangement) restored(prepare func(cols []arrow.Array, n int) (Batch, e
 			a.total.V[keySlots[i]] += a.weightOf(s)
 		}
 	}
-	a.link(in.Cols, all, slots, keySlots)
+	a.link(closes, all, slots, keySlots)
 	return nil
 }

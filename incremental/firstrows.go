@@ -32,6 +32,7 @@ type firstRows struct {
 	order    *expr.Program
 	partEnc  *keyEncoder
 	orderEnc *rowkey.Encoder
+	leadEnc  *rowkey.Encoder // of the first order column alone; the whole key begins so
 	cols     int
 	nPart    int
 
@@ -61,7 +62,8 @@ type firstRows struct {
 // candidate is a row of a batch that stood among the first of its partition. In lists it is its number with the bit isCandidate, until it
 // is stored.
 type candidate struct {
-	row  int32
+	row  int32 // of the batch
+	key  int32 // its number among the keys
 	part uint32
 	out  bool // another one has taken its place
 }
@@ -73,11 +75,12 @@ const fewPlaces = 16
 
 // firstRows takes over from a topN that is set up, if it can.
 func (t *topN) firstRows(part, order []expr.Expr, keys []rowkey.Key, cols []plan.Column) Operator {
-	if !t.trims || t.offset != 0 || t.limit < 1 || t.limit > fewPlaces || !decided(part, order, keys, cols) {
+	if !t.trims || t.offset != 0 || t.limit < 1 || t.limit > fewPlaces || len(order) == 0 || !decided(part, order, keys, cols) {
 		return t
 	}
 	f := &firstRows{when: t.when, places: int(t.limit), numbered: t.numbered, part: t.part, order: t.order, partEnc: t.partEnc, orderEnc: t.orderEnc,
 		cols: t.cols, nPart: t.nPart, vals: t.vals, parts: t.parts, closing: t.closing, timers: t.timers}
+	f.leadEnc = rowkey.NewEncoder(exprTypes(order[:1]), keys[:1])
 	decl := t.rows.Decl
 	decl.Key, decl.Values = state.Sequence, valueNames(cols)
 	stored := make([]state.Column, len(f.vals))
@@ -130,15 +133,32 @@ func (f *firstRows) prepare(env *fn.Env, cols []arrow.Array, n int) (Batch, erro
 func (f *firstRows) Process(_ *Ctx, _ int, in Batch) error {
 	f.partSlot = resize(f.partSlot, in.N)
 	f.partitions(&in, f.partSlot)
-	keys := f.orderEnc.Encode(in.Cols[f.cols+f.nPart:], in.N)
+	order := in.Cols[f.cols+f.nPart:]
+	rows := f.promising(order[:1], in.N)
+	if len(rows) < in.N {
+		order = kernels.TakeBatch(order, rows)
+	}
+	keys := f.orderEnc.Encode(order, len(rows))
 	f.fresh = f.fresh[:0]
-	for i, p := range f.partSlot {
-		if key := keys.Row(i); prefix(key) <= f.bound[p] {
-			f.place(int32(i), p, key, keys)
+	for i, r := range rows {
+		if p := f.partSlot[r]; prefix(keys.Row(i)) <= f.bound[p] {
+			f.place(candidate{row: r, key: int32(i), part: p}, keys)
 		}
 	}
 	f.store(&in, keys)
 	return nil
+}
+
+// promising lists the rows that may be among the first by the beginning of their keys: most keys need not be made.
+func (f *firstRows) promising(lead []arrow.Array, n int) []int32 {
+	keys := f.leadEnc.Encode(lead, n)
+	rows := make([]int32, 0, n)
+	for i, p := range f.partSlot {
+		if b := f.bound[p]; b == math.MaxUint64 || prefix(keys.Row(i)) <= b {
+			rows = append(rows, int32(i))
+		}
+	}
+	return rows
 }
 
 // list is the rows of a partition in order.
@@ -150,13 +170,14 @@ func (f *firstRows) list(part uint32) []uint32 {
 // key is the order key of an entry of a list.
 func (f *firstRows) key(entry uint32, keys rowkey.Rows) []byte {
 	if entry&isCandidate != 0 {
-		return keys.Row(int(f.fresh[entry&^isCandidate].row))
+		return keys.Row(int(f.fresh[entry&^isCandidate].key))
 	}
 	return f.keyOf.Get(entry)
 }
 
-// place gives a row of the batch its place in the partition, if it has one. It stands behind the rows that are equal.
-func (f *firstRows) place(row int32, part uint32, key []byte, keys rowkey.Rows) {
+// place gives a row of the batch its place in its partition, if it has one. It stands behind the rows that are equal.
+func (f *firstRows) place(c candidate, keys rowkey.Rows) {
+	part, key := c.part, keys.Row(int(c.key))
 	list := f.list(part)
 	at := len(list)
 	for at > 0 && bytes.Compare(f.key(list[at-1], keys), key) > 0 {
@@ -174,7 +195,7 @@ func (f *firstRows) place(row int32, part uint32, key []byte, keys rowkey.Rows) 
 	}
 	copy(list[at+1:], list[at:])
 	list[at] = isCandidate | uint32(len(f.fresh))
-	f.fresh = append(f.fresh, candidate{row: row, part: part})
+	f.fresh = append(f.fresh, c)
 	if len(list) == f.places {
 		f.bound[part] = prefix(f.key(list[len(list)-1], keys))
 	}
@@ -210,7 +231,7 @@ func (f *firstRows) store(in *Batch, keys rowkey.Rows) {
 		if c.out {
 			continue
 		}
-		f.keyOf.Set(slots[n], keys.Row(int(c.row)))
+		f.keyOf.Set(slots[n], keys.Row(int(c.key)))
 		list := f.list(c.part)
 		list[slices.Index(list, isCandidate|uint32(i))] = slots[n]
 		n++

@@ -87,6 +87,9 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 		}
 	}
 	j.bound(n)
+	for _, a := range j.side {
+		a.keepLog()
+	}
 	return j, nil
 }
 

@@ -150,3 +150,23 @@ func TestIntervalJoinDropsStateBehindTheWatermark(t *testing.T) {
 	}
 	op.Delta("r +1 1 00:30", "r +1 1 00:31").Emits("+1 00:20 00:30")
 }
+
+// A side that waits in a log is indexed when it was searched too often; what it finds and when its rows go stay the same.
+func TestAJoinIndexesALogThatIsSearchedOften(t *testing.T) {
+	op := optest.New(t, `CREATE STREAM a (ts TIMESTAMP, k BIGINT, WATERMARK FOR ts AS ts - INTERVAL '1 second'); CREATE STREAM b (ts TIMESTAMP, k BIGINT, WATERMARK FOR ts AS ts - INTERVAL '1 second')`,
+		"SELECT a.k, b.ts FROM a JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '10 seconds'")
+	rows := make([]string, 0, 2000)
+	for i := range 2000 {
+		rows = append(rows, fmt.Sprintf("b +1 00:05 %d", i))
+	}
+	op.Delta(rows...).Emits()
+	for i := range 700 {
+		op.Delta(fmt.Sprintf("a +1 00:05 %d", i)).Emits(fmt.Sprintf("+1 %d 00:05", i))
+	}
+	op.Delta("a +1 00:14 1999", "b +1 00:13 7").Emits("+1 7 00:13")
+	op.Delta("a +1 00:40 7", "b +1 00:40 8").Emits()
+	op.At("00:39")
+	if n := op.StateRows(); n != 2 {
+		t.Errorf("%d rows of state, not the two that may still meet", n)
+	}
+}

@@ -39,6 +39,10 @@ func (c *Chunked[T]) At(slot uint32) *T { return &c.chunks[slot>>slotBits][slot&
 
 // fill sets the slots from the first on.
 func (c *Chunked[T]) fill(first uint32, v []T) {
+	if len(v) == 1 {
+		*c.At(first) = v[0]
+		return
+	}
 	for len(v) > 0 {
 		n := copy(c.chunks[first>>slotBits][first&slotMask:], v)
 		first, v = first+uint32(n), v[n:]

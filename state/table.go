@@ -132,12 +132,20 @@ func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 // Append makes a row without identity for each group and writes its slot into slots. The key is a sequence number.
 func (t *Table) Append(groups []uint8, slots []uint32) {
 	t.looks += int64(len(groups))
-	for i, g := range groups {
-		s := t.take(0, g)
-		*t.seqs.At(s) = t.seq[g]
-		t.seq[g]++
-		slots[i] = s
+	// Slots that became free together are used together, in their order: runs of them are filled at once.
+	again := slots[:min(len(groups), len(t.free))]
+	rest := len(t.free) - len(again)
+	copy(again, t.free[rest:])
+	t.free = t.free[:rest]
+	for i := len(again); i < len(groups); i++ {
+		slots[i] = t.unused()
 	}
+	for i, g := range groups {
+		s := slots[i]
+		*t.live.At(s), *t.group.At(s), *t.seqs.At(s) = true, g, t.seq[g]
+		t.seq[g]++
+	}
+	t.n += len(groups)
 	t.grow()
 }
 
@@ -147,11 +155,7 @@ func (t *Table) take(h uint64, group uint8) uint32 {
 	if n := len(t.free); n > 0 {
 		s, t.free = t.free[n-1], t.free[:n-1]
 	} else {
-		if t.used == t.room {
-			t.makeRoom(max(16, 2*t.used))
-		}
-		s = uint32(t.used)
-		t.used++
+		s = t.unused()
 	}
 	*t.live.At(s), *t.group.At(s) = true, group
 	if t.Decl.Key == RowKey {
@@ -159,6 +163,15 @@ func (t *Table) take(h uint64, group uint8) uint32 {
 	}
 	t.n++
 	return s
+}
+
+// unused is a slot that was never used.
+func (t *Table) unused() uint32 {
+	if t.used == t.room {
+		t.makeRoom(max(16, 2*t.used))
+	}
+	t.used++
+	return uint32(t.used - 1)
 }
 
 // makeRoom makes room for n slots, or for some chunks more where there are many.

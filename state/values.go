@@ -100,16 +100,6 @@ func iota32(n int) []int32 {
 	return out
 }
 
-// run reports whether numbers rise one by one, as those of rows that are only added do.
-func run[T uint32 | int32](v []T) bool {
-	for i, x := range v {
-		if x != v[0]+T(i) {
-			return false
-		}
-	}
-	return true
-}
-
 // fixed holds values of a fixed width.
 type fixed[T any] struct {
 	value
@@ -128,12 +118,14 @@ func (f *fixed[T]) Put(slots []uint32, from arrow.Array, rows []int32) {
 	}
 	d := from.Data()
 	src := f.cast(d.Buffers()[1].Bytes())[d.Offset():]
-	if run(slots) && run(rows) {
-		f.v.fill(slots[0], src[rows[0]:int(rows[0])+len(rows)])
-	} else {
-		for i, s := range slots {
-			*f.v.At(s) = src[rows[i]]
+	for i := 0; i < len(slots); {
+		s, r := slots[i], rows[i]
+		n := 1
+		for i+n < len(slots) && slots[i+n] == s+uint32(n) && rows[i+n] == r+int32(n) {
+			n++
 		}
+		f.v.fill(s, src[r:int(r)+n])
+		i += n
 	}
 	f.setNulls(slots, from, rows)
 }
