@@ -107,8 +107,9 @@ func (r *runner) endAll(c *cut) {
 	}
 }
 
-// pushRows is up to how many rows the changes of a table are put together: each push has a price of its own.
-const pushRows = 64 << 10
+// pushRows is up to how many rows the changes of a table are put together: each push has a price of its own. A larger change,
+// such as the rows of a table that a view begins with, is not worth a copy.
+const pushRows = 8 << 10
 
 // tablePushes are changes of one table as pushes: the columns that the graph reads, and the weights.
 func tablePushes(source int, info incremental.SourceInfo, changes []tableDelta) []incremental.Push {

@@ -138,6 +138,9 @@ func (v *matView) catchUp(ctx context.Context) error {
 	return err
 }
 
+// buildRows is about how many rows a step of build takes: what a step makes of its rows is all in memory at once.
+const buildRows = 1 << 20
+
 // build makes the graph and steps it with what tables and files hold; the rows are what it shows then.
 func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, incremental.Output, error) {
 	var err error
@@ -159,13 +162,33 @@ func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, incremen
 		}
 		in.Ticks = append(in.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
 	}
-	out, err := v.step(ctx, in)
-	if err != nil {
-		return nil, incremental.Output{}, err
-	}
 	rows := newZset(v.fields)
-	rows.add(out.Delta)
-	return rows, out, nil
+	var told incremental.Output
+	for part, rest := firstPushes(in); ; part, rest = firstPushes(rest) {
+		out, err := v.step(ctx, part)
+		if err != nil {
+			return nil, incremental.Output{}, err
+		}
+		rows.add(out.Delta)
+		told.Late, told.Bad = append(told.Late, out.Late...), append(told.Bad, out.Bad...)
+		if len(rest.Pushes) == 0 && len(rest.Ticks) == 0 {
+			return rows, told, nil
+		}
+	}
+}
+
+// firstPushes cuts about buildRows rows off an input. Ticks go with the last part.
+func firstPushes(in incremental.Input) (part, rest incremental.Input) {
+	rows := int64(0)
+	for i, p := range in.Pushes {
+		if rows >= buildRows {
+			return incremental.Input{Now: in.Now, Pushes: in.Pushes[:i]}, incremental.Input{Now: in.Now, Pushes: in.Pushes[i:], Ticks: in.Ticks}
+		}
+		if p.Batch != nil {
+			rows += p.Batch.NumRows()
+		}
+	}
+	return in, incremental.Input{}
 }
 
 // step runs a step and shows nothing of it yet.

@@ -16,6 +16,7 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/incremental"
 )
 
 func TestMaterializedViews(t *testing.T) {
@@ -203,4 +204,28 @@ func TestShowMaterializedViews(t *testing.T) {
 	if got := d.rows("SHOW MATERIALIZED VIEWS"); len(got) != 1 || !strings.HasPrefix(got[0], "m|2|2|") {
 		t.Errorf("%q", got)
 	}
+}
+
+// A view begins with its rows in several steps, which are seen as one.
+func TestAViewBeginsInParts(t *testing.T) {
+	in := incremental.Input{Ticks: []incremental.Tick{{Kind: incremental.SourceEnded}}}
+	for range 5 {
+		b := array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, buildRows/2)
+		in.Pushes = append(in.Pushes, incremental.Push{Batch: b}, incremental.Push{})
+	}
+	var parts []string
+	for part, rest := firstPushes(in); ; part, rest = firstPushes(rest) {
+		parts = append(parts, fmt.Sprint(len(part.Pushes), " ", len(part.Ticks)))
+		if len(rest.Pushes) == 0 {
+			break
+		}
+	}
+	if got := strings.Join(parts, ", "); got != "3 0, 4 0, 3 1" {
+		t.Error(got)
+	}
+	d := openDB(t)
+	d.run("CREATE TABLE t AS SELECT range AS k FROM range(2500000); CREATE MATERIALIZED VIEW m AS SELECT k % 3 AS g, count(*) AS n, sum(k) AS s FROM t GROUP BY 1")
+	d.is("SELECT * FROM m ORDER BY g", "0|833334|1041667083333", "1|833333|1041665416667", "2|833333|1041666250000")
+	d.run("DELETE FROM t WHERE k > 2")
+	d.is("SELECT * FROM m ORDER BY g", "0|1|0", "1|1|1", "2|1|2")
 }

@@ -238,7 +238,7 @@ def main(argv: list[str]) -> None:
     for q in TPCH:
         steps = [(r[2], r[10]) for r in rows if r[0] == q]
         if len(steps) == 2:
-            cpu, state = (large / small for small, large in zip(*steps, strict=True))
+            cpu, state = (large / max(small, 1e-9) for small, large in zip(*steps, strict=True))
             print(f"{q}: a step costs {cpu:.2f} times as much at the larger size, state rows {state:.2f} times")
     print("raw answers: " + str(harness.save("delta", raw)))
     if wrong:
