@@ -8,7 +8,6 @@ import (
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
-	"github.com/riverbed/riverbed/core/rowkey"
 )
 
 // An aggregate of many groups is parted by the hash of its keys, and each part is aggregated by itself, by one worker, in a
@@ -120,13 +119,11 @@ func (a *aggregate) decide(w int, m *flow.Morsel) error {
 	return a.keepRows(w)
 }
 
-// manyOfFour is how many groups four rows must make that grouping them here is not worth it. Texts are worth it less: each row
-// of a known group reads the bytes that were kept of it, which are not in cache.
+// manyOfFour is how many groups four rows must make that grouping them here is not worth it. Long texts are worth it less: each
+// row of a known group reads the bytes that were kept of it, which are not in cache.
 func (g *grouper) manyOfFour() int {
-	for _, t := range g.keyTypes {
-		if rowkey.Width(t) == 0 {
-			return 2
-		}
+	if 2*g.table.LongTexts() > g.n {
+		return 2
 	}
 	return 3
 }

@@ -19,6 +19,8 @@ type Table interface {
 	// Keys returns the keys numbered from from to to as columns, KeysOf those of these numbers. Keys are in normal form.
 	Keys(from, to int) []arrow.Array
 	KeysOf(ids []uint32) []arrow.Array
+	// LongTexts is the number of texts that are compared by reading them elsewhere.
+	LongTexts() int
 	// Reset takes all keys out and keeps the memory, with room for so many keys.
 	Reset(keys int)
 	// Bytes is the memory held.
@@ -28,6 +30,9 @@ type Table interface {
 // NewTable makes an empty table for key columns of these types: Groups, or coded where that looks up packed words instead
 // of encoded rows.
 func NewTable(ts []types.Type) Table {
+	if r := newRanged(ts); r != nil {
+		return r
+	}
 	if layoutOf(ts) == layRows {
 		if c := newCoded(ts); c != nil {
 			return c
@@ -100,6 +105,14 @@ func (c *coded) Bytes() int64 {
 	}
 	for i := range c.texts {
 		n += c.texts[i].table.Bytes() + int64(4*cap(c.texts[i].ids))
+	}
+	return n
+}
+
+func (c *coded) LongTexts() int {
+	n := 0
+	for i := range c.texts {
+		n += c.texts[i].table.LongTexts()
 	}
 	return n
 }

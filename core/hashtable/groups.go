@@ -72,6 +72,14 @@ func (g *Groups) Bytes() int64 {
 	return n
 }
 
+// LongTexts is the number of keys, or texts in them, that are not held in place.
+func (g *Groups) LongTexts() int {
+	if t, ok := g.index.(*pairTable); ok {
+		return len(t.spans) - len(t.unused)
+	}
+	return 0
+}
+
 // Reset takes all keys out and keeps the memory, with room for so many keys.
 func (g *Groups) Reset(keys int) {
 	if g.index != nil {
