@@ -42,7 +42,7 @@ func TestComparisons(t *testing.T) {
 		for i := range n {
 			x, y := f[0][i&Mask(f[0])], f[1][i&Mask(f[1])]
 			a, b := w[0][i&Mask(w[0])], w[1][i&Mask(w[1])]
-			for k, want := range []bool{x < y || x == x && y != y, x == y || x != x && y != y, a.Cmp(b) < 0, a == b} { //nolint:staticcheck // NaN
+			for k, want := range []bool{x < y || x == x && y != y, x == y || x != x && y != y, a.Cmp(b) < 0, a == b} {
 				if Bit(bits[k], i) != want {
 					t.Fatalf("comparison %d of %v, %v and %v, %v in row %d of %d is not %t", k, x, y, a, b, i, n, want)
 				}
