@@ -205,7 +205,7 @@ func (g *groupTopN) byGroup(ctx context.Context, rows *gathered) (ok bool, err e
 	if err != nil {
 		return false, err
 	}
-	o, err := planInOrder(ctx, g.env, order, g.input.Schema(), rows.all)
+	o, err := planInOrder(ctx, g.env, g.acct, order, g.input.Schema(), rows.all)
 	if err != nil {
 		return false, err
 	}

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"math"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -17,8 +18,8 @@ import (
 
 // inOrder is rows in memory that are handed out in a total order. Their keys are packed into entries of 128 bits, which are
 // parted by ranges; a worker takes the next part, sorts it in its cache, and makes its batches: columns that are keys come out
-// of the entries, others are gathered from the chunks in which they came. So nothing is merged, and rows that a LIMIT leaves
-// out are not sorted.
+// of the entries, others are gathered from the chunks in which they came, or, of many rows, from records that were written
+// beside the entries. So nothing is merged, and rows that a LIMIT leaves out are not sorted.
 type inOrder struct {
 	env    *Env
 	schema *arrow.Schema
@@ -30,9 +31,13 @@ type inOrder struct {
 	arrays  [][]arrow.Array   // of the keys, by chunk
 	pack    *kernels.KeyPack
 	shift   uint  // of a row's chunk in its number
-	low     uint  // bits of an entry that hold that number; 0: rows need none
+	low     uint  // bits of an entry that hold that number, or the place of its record; 0: rows need none
 	decoded []int // by column: the key that it is, or -1
 	cols    []*kernels.Chunked
+
+	records  *kernels.Records // nil: none
+	recorded []int            // by column of the records: which it is
+	inRecord []int            // by column: which of the records, or -1
 
 	parts  *kernels.EntryParts // nil: one is all
 	one    []kernels.SortEntry
@@ -52,6 +57,7 @@ type orderedPart struct {
 	scratch kernels.PackScratch
 	e, tmp  []kernels.SortEntry
 	rows    []uint32
+	places  []uint32
 	left    []kernels.SortEntry
 	at      int64
 }
@@ -65,9 +71,12 @@ const (
 	fewChunk = 1 << 10
 )
 
-// newInOrder orders rows that are in chunks.
-func newInOrder(ctx context.Context, env *Env, t *total, s *arrow.Schema, chunks []*flow.Morsel) (*inOrder, error) {
-	o, err := planInOrder(ctx, env, t, s, chunks)
+// recordRows is from how many rows on records are worth their memory: fewer rows stay in a cache. Tests lower it.
+var recordRows = 1 << 19
+
+// newInOrder orders rows that are in chunks, of which the account holds the memory.
+func newInOrder(ctx context.Context, env *Env, acct *account, t *total, s *arrow.Schema, chunks []*flow.Morsel) (*inOrder, error) {
+	o, err := planInOrder(ctx, env, acct, t, s, chunks)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +84,7 @@ func newInOrder(ctx context.Context, env *Env, t *total, s *arrow.Schema, chunks
 }
 
 // planInOrder decides how the rows are to be ordered, which fill then begins.
-func planInOrder(ctx context.Context, env *Env, t *total, s *arrow.Schema, chunks []*flow.Morsel) (*inOrder, error) {
+func planInOrder(ctx context.Context, env *Env, acct *account, t *total, s *arrow.Schema, chunks []*flow.Morsel) (*inOrder, error) {
 	sortBySeq(chunks)
 	o := &inOrder{env: env, schema: s, chunks: putTogether(s, chunks), local: make([]orderedPart, env.Workers)}
 	most := 1
@@ -96,7 +105,21 @@ func planInOrder(ctx context.Context, env *Env, t *total, s *arrow.Schema, chunk
 	if err != nil {
 		return nil, err
 	}
+	places := kernels.EntryPlaces(o.rows, kernels.MaxParts, env.Workers)
+	few := o.rows < recordRows || places > math.MaxUint32
+	if !few {
+		named = max(named, uint(bits.Len(uint(places-1))))
+	}
 	o.plan(t, o.drop(t, ranges), max(named, 1))
+	if !few && o.low > 0 {
+		o.record(acct)
+	}
+	batches := o.batches()
+	for c, k := range o.decoded {
+		if k < 0 && (o.records == nil || o.inRecord[c] < 0) {
+			o.cols[c] = kernels.NewChunked(columnOf(c, batches), o.shift)
+		}
+	}
 	return o, nil
 }
 
@@ -231,16 +254,40 @@ func (o *inOrder) plan(t *total, ranges []kernels.KeyRange, named uint) {
 			break
 		}
 	}
-	batches := make([][]arrow.Array, len(o.chunks))
-	for i, m := range o.chunks {
-		batches[i] = m.Batch.Columns()
-	}
 	o.cols = make([]*kernels.Chunked, len(o.decoded))
+}
+
+// batches is the columns of each chunk.
+func (o *inOrder) batches() [][]arrow.Array {
+	out := make([][]arrow.Array, len(o.chunks))
+	for i, m := range o.chunks {
+		out[i] = m.Batch.Columns()
+	}
+	return out
+}
+
+// record plans records of the columns that have to be gathered, when they are worth it and the account has room for them.
+func (o *inOrder) record(acct *account) {
+	r, batches := kernels.NewRecords(), o.batches()
+	inRecord, recorded := make([]int, len(o.decoded)), []int(nil)
+	lines := 0 // of the cache, that a row would take otherwise
 	for c, k := range o.decoded {
-		if k < 0 {
-			o.cols[c] = kernels.NewChunked(columnOf(c, batches), o.shift)
+		inRecord[c] = -1
+		if k >= 0 {
+			continue
+		}
+		if inRecord[c] = r.AddColumn(columnOf(c, batches)); inRecord[c] >= 0 {
+			recorded = append(recorded, c)
+			lines++
+			if _, fixed := o.schema.Field(c).Type.(arrow.FixedWidthDataType); !fixed {
+				lines++
+			}
 		}
 	}
+	if lines < 3 || !acct.set(acct.held+int64(o.rows)*int64(r.Size())) {
+		return
+	}
+	o.records, o.recorded, o.inRecord = r, recorded, inRecord
 }
 
 // fill makes the entries, in parts. Those that are equal in the first together bits, of up to 64, are in one part.
@@ -262,24 +309,42 @@ func (o *inOrder) fill(ctx context.Context, together uint) error {
 	parts := o.rows / ChunkRows
 	cuts := kernels.NewEntryCuts(o.sample(parts*sampled), parts, together)
 	o.parts = kernels.NewEntryParts(cuts, o.rows, o.env.Workers)
+	if o.records != nil {
+		o.records.Make(kernels.EntryPlaces(o.rows, cuts.Parts, o.env.Workers))
+	}
 	type room struct {
-		e []kernels.SortEntry
-		s kernels.PackScratch
+		e      []kernels.SortEntry
+		s      kernels.PackScratch
+		places []uint32
 	}
 	local := make([]room, o.env.Workers)
 	err := o.each(ctx, func(w, i int) error {
 		r := &local[w]
 		n := int(o.chunks[i].Batch.NumRows())
 		if cap(r.e) == 0 {
-			r.e = make([]kernels.SortEntry, fillRows)
+			r.e, r.places = make([]kernels.SortEntry, fillRows), make([]uint32, fillRows)
+		}
+		recorded := make([]arrow.Array, len(o.recorded))
+		for k, c := range o.recorded {
+			recorded[k] = o.chunks[i].Batch.Column(c)
 		}
 		for from := 0; from < n; from += fillRows {
 			e := r.e[:min(fillRows, n-from)]
-			o.pack.Fill(slice(o.arrays[i], from, from+len(e)), uint64(i)<<o.shift+uint64(from), e, &r.s)
-			o.parts.Writer(w).Add(e)
+			first := uint64(i)<<o.shift + uint64(from)
+			o.pack.Fill(slice(o.arrays[i], from, from+len(e)), first, e, &r.s)
+			if o.records == nil {
+				o.parts.Writer(w).Add(e)
+				continue
+			}
+			places := o.parts.Writer(w).AddPlaced(e, o.low, r.places)
+			o.records.Put(slice(recorded, from, from+len(e)), uint32(first), places)
 		}
 		return nil
 	})
+	if o.pack.Whole() == len(o.keys) {
+		o.arrays = nil // what nobody reads any more goes
+	}
+	o.chunks = nil
 	o.starts = make([]int64, cuts.Parts+1)
 	for p := range cuts.Parts {
 		o.starts[p+1] = o.starts[p] + int64(o.parts.Rows(p))
@@ -373,7 +438,7 @@ func (o *inOrder) breakTies(l *orderedPart, e []kernels.SortEntry) {
 			o.rest = append(o.rest, kernels.NewChunked(columnOf(whole+k, o.arrays), o.shift))
 		}
 	})
-	rows := o.rowsOf(l, tied)
+	rows := o.rowsOf(l, o.named(l, tied))
 	cols := []arrow.Array{kernels.NewFixed(arrow.PrimitiveTypes.Int32, runs, nil)}
 	for _, c := range o.rest {
 		cols = append(cols, c.Take(rows))
@@ -393,28 +458,43 @@ func columnOf(c int, of [][]arrow.Array) []arrow.Array {
 	return out
 }
 
-// rowsOf reads the numbers of the entries' rows.
-func (o *inOrder) rowsOf(l *orderedPart, e []kernels.SortEntry) []uint32 {
-	l.rows = l.rows[:0]
+// named reads the numbers of the entries: of their rows, or of their records.
+func (o *inOrder) named(l *orderedPart, e []kernels.SortEntry) []uint32 {
+	l.places = l.places[:0]
 	mask := uint64(1)<<o.low - 1
 	for _, x := range e {
-		l.rows = append(l.rows, uint32(x.Lo&mask))
+		l.places = append(l.places, uint32(x.Lo&mask))
 	}
+	return l.places
+}
+
+// rowsOf gives the rows of such numbers.
+func (o *inOrder) rowsOf(l *orderedPart, named []uint32) []uint32 {
+	if o.records == nil {
+		return named
+	}
+	l.rows = o.records.Rows(named, l.rows)
 	return l.rows
 }
 
 // gather gives the columns of entries.
 func (o *inOrder) gather(worker int, e []kernels.SortEntry) []arrow.Array {
 	l := &o.local[worker]
-	var rows []uint32
+	var named, rows []uint32
 	if o.low > 0 {
-		rows = o.rowsOf(l, e)
+		named = o.named(l, e)
 	}
 	out := make([]arrow.Array, len(o.decoded))
 	for c, k := range o.decoded {
-		if k >= 0 {
+		switch {
+		case k >= 0:
 			out[c] = o.pack.Decode(k, e, &l.scratch)
-		} else {
+		case o.cols[c] == nil:
+			out[c] = o.records.Take(o.inRecord[c], named)
+		default:
+			if rows == nil {
+				rows = o.rowsOf(l, named)
+			}
 			out[c] = o.cols[c].Take(rows)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // Many rows are ordered in memory as they are by runs that are merged, which compare keys as bytes.
 func TestOrderInMemoryIsThatOfRuns(t *testing.T) {
-	rows := 3*exec.ChunkRows + 1234
+	rows := 2*exec.ChunkRows + 1234
 	r := define(t, "k BIGINT, f BIGINT, t VARCHAR, u VARCHAR, d DOUBLE, n SMALLINT")
 	for i := range rows {
 		h := uint32(i) * 2654435761
@@ -48,6 +48,8 @@ func TestOrderInMemoryIsThatOfRuns(t *testing.T) {
 		"SELECT k % 3 AS few, t, d FROM r ORDER BY few, d LIMIT 20000 OFFSET 3000",
 		"SELECT k, t FROM r ORDER BY k, t LIMIT 9223372036854775807 OFFSET 17000",
 		"SELECT f FROM r WHERE f % 1000 = 7 ORDER BY f",
+		"SELECT d, u, n, t, t || u AS long, f FROM r ORDER BY f % 100",
+		"SELECT *, [f] AS l, f % 2 = 0 AS b, d::REAL AS e, f::HUGEINT AS h, k::TINYINT AS y FROM (SELECT f, d, k % 100 AS k FROM r) ORDER BY f",
 		"SELECT n, n AS m FROM r ORDER BY n",
 		"SELECT f FROM r ORDER BY f OFFSET 100000000",
 	} {
@@ -59,20 +61,20 @@ func TestOrderInMemoryIsThatOfRuns(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s\n%v", text, err)
 		}
-		for _, size := range []int{5000, 301} {
-			r.size = size
-			for _, workers := range []int{1, 3} {
-				got, err := run(context.Background(), n, env(workers))
-				if err != nil {
-					t.Fatalf("%s\n%v", text, err)
+		for _, by := range []struct{ size, workers, records int }{{5000, 3, rows}, {301, 1, rows + 1}, {2000, 2, 1}} {
+			r.size = by.size
+			undo := exec.RecordsFrom(by.records)
+			got, err := run(context.Background(), n, env(by.workers))
+			undo()
+			if err != nil {
+				t.Fatalf("%s\n%v", text, err)
+			}
+			if !slices.Equal(got, want) {
+				i := 0
+				for i < len(got) && i < len(want) && got[i] == want[i] {
+					i++
 				}
-				if !slices.Equal(got, want) {
-					i := 0
-					for i < len(got) && i < len(want) && got[i] == want[i] {
-						i++
-					}
-					t.Errorf("%s\nmorsels of %d, %d workers: %d rows, want %d; different from row %d on", text, size, workers, len(got), len(want), i)
-				}
+				t.Errorf("%s\n%+v: %d rows, want %d; different from row %d on", text, by, len(got), len(want), i)
 			}
 		}
 	}
@@ -85,7 +87,7 @@ func TestFirstRowsOfManyGroups(t *testing.T) {
 		null     bool // of k
 		t        string
 	}
-	rows := make([]row, 2*exec.ChunkRows+7777)
+	rows := make([]row, 2*exec.ChunkRows+777)
 	r := define(t, "k BIGINT, t VARCHAR, v BIGINT, id BIGINT")
 	for i := range rows {
 		h := uint32(i) * 2654435761
@@ -150,7 +152,9 @@ func TestFirstRowsOfManyGroups(t *testing.T) {
 			n := planned(t, c, text).Root
 			for _, size := range []int{4000, 100} {
 				r.size = size
+				undo := exec.RecordsFrom(size)
 				got, err := run(context.Background(), n, env(2))
+				undo()
 				if err != nil {
 					t.Fatalf("%s\n%v", text, err)
 				}

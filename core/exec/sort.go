@@ -195,7 +195,7 @@ func (s *sorted) run(ctx context.Context) (err error) {
 	if err != nil || s.runs != nil {
 		return err
 	}
-	if s.rows, err = newInOrder(ctx, s.env, s.order, s.Schema(), chunks); err != nil {
+	if s.rows, err = newInOrder(ctx, s.env, s.acct, s.order, s.Schema(), chunks); err != nil {
 		return err
 	}
 	s.rows.only(s.offset, s.limit)

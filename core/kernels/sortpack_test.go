@@ -301,3 +301,80 @@ func TestChunkedTake(t *testing.T) {
 		}
 	}
 }
+
+// What is written to records is read back, in whatever order; columns that do not fit are refused.
+func TestRecords(t *testing.T) {
+	r := rand.New(rand.NewPCG(41, 42))
+	held := map[types.Kind]bool{}
+	for _, typ := range rowkeytest.Types {
+		for range 10 {
+			sizes := []int{1 + r.IntN(40), 1 + r.IntN(40)}
+			n := sizes[0] + sizes[1]
+			rec := NewRecords()
+			cols := make([][]arrow.Array, 2)
+			var want [2][]string
+			for k, of := range []types.Type{typ, types.String} {
+				for _, size := range sizes {
+					a := rowkeytest.Column(r, of, size)
+					cols[k] = append(cols[k], a)
+					for i := range size {
+						want[k] = append(want[k], show(a, i))
+					}
+				}
+				if at := rec.AddColumn(cols[k]); at < 0 {
+					cols[k] = nil
+				} else {
+					held[of.Kind] = true
+				}
+			}
+			rec.Make(n)
+			places := make([]uint32, n)
+			for i, p := range r.Perm(n) {
+				places[i] = uint32(p)
+			}
+			for i, first := range []int{0, sizes[0]} {
+				var batch []arrow.Array
+				for _, c := range cols {
+					if c != nil {
+						batch = append(batch, c[i])
+					}
+				}
+				rec.Put(batch, uint32(first), places[first:first+sizes[i]])
+			}
+			order := r.Perm(n)
+			read := make([]uint32, n)
+			for i, row := range order {
+				read[i] = places[row]
+			}
+			for i, row := range rec.Rows(read, nil) {
+				if row != uint32(order[i]) {
+					t.Fatalf("row %d is %d", order[i], row)
+				}
+			}
+			at := 0
+			for k, c := range cols {
+				if c == nil {
+					continue
+				}
+				got := rec.Take(at, read)
+				at++
+				for i, row := range order {
+					if g := show(got, i); g != want[k][row] {
+						t.Fatalf("%s: row %d is %s, want %s", got.DataType(), row, g, want[k][row])
+					}
+				}
+			}
+		}
+	}
+	for _, k := range []types.Kind{types.BigInt, types.Decimal, types.Varchar, types.Interval, types.SmallInt, types.TinyInt, types.Date, types.UUID} {
+		if !held[k] {
+			t.Errorf("no column of %v was held", k)
+		}
+	}
+	if held[types.List] || held[types.Boolean] {
+		t.Error("lists or bits were held")
+	}
+	if NewRecords().AddColumn([]arrow.Array{textArray([]string{strings.Repeat("x", maxRecordText+1)})}) >= 0 {
+		t.Error("a long text was held")
+	}
+}

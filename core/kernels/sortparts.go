@@ -18,7 +18,8 @@ type EntryCuts struct {
 
 const (
 	maxCells = 1 << 16
-	maxParts = 1 << 10
+	// MaxParts is how many parts there may be.
+	MaxParts = 1 << 10
 )
 
 // NewEntryCuts makes up to parts parts of about one size. Entries with equal first together bits, of up to 64, are in one
@@ -37,7 +38,7 @@ func NewEntryCuts(sample []SortEntry, parts int, together uint) *EntryCuts {
 	c.first = words[edge]
 	for width := words[len(words)-1-edge] - c.first; width>>c.shift >= maxCells-2; c.shift++ {
 	}
-	share := max(len(words)/min(parts, maxParts), 1)
+	share := max(len(words)/min(parts, MaxParts), 1)
 	part, filled, next := 0, 0, 0
 	for cell := range c.cells {
 		here := 0
@@ -45,7 +46,7 @@ func NewEntryCuts(sample []SortEntry, parts int, together uint) *EntryCuts {
 			here++
 			next++
 		}
-		if filled > 0 && filled+here/2 >= share && part+1 < maxParts {
+		if filled > 0 && filled+here/2 >= share && part+1 < MaxParts {
 			part, filled = part+1, 0
 		}
 		filled += here
@@ -85,12 +86,15 @@ type EntryWriter struct {
 // NewEntryParts makes room for n entries that so many writers add.
 func NewEntryParts(cuts *EntryCuts, n, writers int) *EntryParts {
 	p := &EntryParts{cuts: cuts}
-	p.arena = Room[SortEntry]((n/entryBlock + cuts.Parts*writers) * entryBlock)
+	p.arena = Room[SortEntry](EntryPlaces(n, cuts.Parts, writers))
 	for range writers {
 		p.writers = append(p.writers, &EntryWriter{of: p, at: make([]int, cuts.Parts), blocks: make([][]int32, cuts.Parts)})
 	}
 	return p
 }
+
+// EntryPlaces is how many places n entries may need in so many parts.
+func EntryPlaces(n, parts, writers int) int { return (n/entryBlock + parts*writers) * entryBlock }
 
 // Writer is the i-th writer.
 func (p *EntryParts) Writer(i int) *EntryWriter { return p.writers[i] }
@@ -109,6 +113,25 @@ func (w *EntryWriter) Add(e []SortEntry) {
 		arena[k] = x
 		at[part] = k + 1
 	}
+}
+
+// AddPlaced is Add, and puts the place of each entry into its lowest low bits; places has room for them.
+func (w *EntryWriter) AddPlaced(e []SortEntry, low uint, places []uint32) []uint32 {
+	cuts, arena := w.of.cuts, w.of.arena
+	cells, at, places := cuts.cells[:maxCells], w.at, places[:len(e)]
+	mask := uint64(1)<<low - 1
+	for i := range e {
+		x := e[i]
+		part := cells[cuts.cell(x.Hi)]
+		k := at[part]
+		if k%entryBlock == 0 {
+			k = w.block(part)
+		}
+		arena[k] = SortEntry{x.Hi, x.Lo&^mask | uint64(k)}
+		at[part] = k + 1
+		places[i] = uint32(k)
+	}
+	return places
 }
 
 // block begins a block of a part.
