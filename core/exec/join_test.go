@@ -123,6 +123,9 @@ func TestNarrowedScans(t *testing.T) {
 		{"SELECT n, s2.x FROM s LEFT JOIN s AS s2 ON s.x = s2.x + 2995 JOIN few ON s.x = k", "a,NULL; b,NULL", 3002},
 		{"SELECT count(*) FROM s WHERE x IN (SELECT k FROM few)", "2", 2},
 		{"SELECT count(*) FROM s JOIN s AS s2 ON s.x = s2.x", "3000", 6000},
+		// by one of two keys, the other a text or an expression
+		{"SELECT n, x FROM s JOIN few ON x = k AND x::VARCHAR || '' = k::VARCHAR", "a,7; b,2001", 2},
+		{"SELECT n, x FROM s JOIN few ON x = k AND x - 7 = k - 7", "a,7; b,2001", 2},
 	} {
 		check(t, c, q.text, q.want)
 		c["s"].kept.Store(0) // which narrows now

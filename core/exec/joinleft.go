@@ -91,7 +91,7 @@ func (j *leftBuilt) run(ctx context.Context) (err error) {
 	if j.on == nil {
 		j.table.TrackKeys()
 	}
-	offerKeys(j.right, j.table, j.node.Keys, func(k plan.EquiKey) expr.Expr { return k.Right })
+	offerKeys(j.right, j.table, keys, j.node.Keys, func(k plan.EquiKey) expr.Expr { return k.Right })
 	probers := make([]*prober, j.env.Workers)
 	err = drain(ctx, j.right, j.env.Workers, func(w int, m *flow.Morsel) error {
 		p := probers[w]

@@ -119,18 +119,28 @@ type narrowed interface {
 	narrow(m *membership)
 }
 
-// offerKeys tells an operator that only rows with a key in the table matter. The table is built.
-func offerKeys(to Operator, t *hashtable.Join, keys []plan.EquiKey, side func(plan.EquiKey) expr.Expr) {
-	m := &membership{set: t.Members()}
-	for _, k := range keys {
+// offerKeys tells an operator that only rows with a key in the table matter. The table is built, of these columns. Of several
+// keys each is offered by itself too: a scan may drop most rows by one of them before it decodes the others.
+func offerKeys(to Operator, t *hashtable.Join, built []arrow.Array, keys []plan.EquiKey, side func(plan.EquiKey) expr.Expr) {
+	op, ok := to.(narrowed)
+	if !ok || len(keys) == 0 {
+		return
+	}
+	all := &membership{set: t.Members()}
+	for i, k := range keys {
 		e := side(k)
 		if _, ok := e.Type().Arrow().(arrow.FixedWidthDataType); !ok {
-			return // texts are dear to look up twice
+			continue // texts are dear to look up twice
 		}
-		m.keys = append(m.keys, e)
+		all.keys = append(all.keys, e)
+		if len(keys) > 1 {
+			if set := t.MembersOf(i, built[i]); set != nil {
+				op.narrow(&membership{keys: []expr.Expr{e}, set: set})
+			}
+		}
 	}
-	if op, ok := to.(narrowed); ok && len(keys) > 0 {
-		op.narrow(m)
+	if len(all.keys) == len(keys) {
+		op.narrow(all)
 	}
 }
 

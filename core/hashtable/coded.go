@@ -33,7 +33,7 @@ func NewTable(ts []types.Type) Table {
 	if r := newRanged(ts); r != nil {
 		return r
 	}
-	if layoutOf(ts) == layRows {
+	if layoutOf(ts, nil) == layRows {
 		if c := newCoded(ts); c != nil {
 			return c
 		}
@@ -65,7 +65,7 @@ func newCoded(ts []types.Type) *coded {
 	c := &coded{}
 	var packed []types.Type // pairs of codes, one code that is left, then the other columns
 	for i := range ts {
-		if layoutOf(ts[i:i+1]) == layText {
+		if layoutOf(ts[i:i+1], nil) == layText {
 			c.texts = append(c.texts, textCode{at: i, table: NewGroups(ts[i : i+1])})
 		} else {
 			c.plain = append(c.plain, i)
@@ -80,16 +80,16 @@ func newCoded(ts []types.Type) *coded {
 	for _, i := range c.plain {
 		packed = append(packed, ts[i])
 	}
-	if bitsOf(packed) <= 128 {
+	if bitsOf(packed, nil) <= 128 {
 		c.last = NewGroups(packed)
 		return c
 	}
 	c.heads = len(packed) - 1
-	for c.heads > 0 && bitsOf(packed[:c.heads]) > 128 {
+	for c.heads > 0 && bitsOf(packed[:c.heads], nil) > 128 {
 		c.heads--
 	}
 	rest := append([]types.Type{types.Uint32}, packed[c.heads:]...)
-	if c.heads < 2 || bitsOf(rest) > 128 {
+	if c.heads < 2 || bitsOf(rest, nil) > 128 {
 		return nil
 	}
 	c.head, c.last = NewGroups(packed[:c.heads]), NewGroups(rest)

@@ -42,9 +42,12 @@ type table interface {
 }
 
 // NewGroups makes an empty table for key columns of these types.
-func NewGroups(ts []types.Type) *Groups {
-	g := &Groups{types: ts, lay: layoutOf(ts)}
-	g.load = newLoader(ts, g.lay)
+func NewGroups(ts []types.Type) *Groups { return newGroups(ts, nil) }
+
+// newGroups is NewGroups where the caller masks the rows in which a bare column is NULL.
+func newGroups(ts []types.Type, bare []bool) *Groups {
+	g := &Groups{types: ts, lay: layoutOf(ts, bare)}
+	g.load = newLoader(ts, bare, g.lay)
 	switch g.lay {
 	case layWord:
 		g.index = newWordTable()
@@ -182,7 +185,7 @@ type Finder struct {
 }
 
 // Finder returns a reader of its own scratch memory.
-func (g *Groups) Finder() *Finder { return &Finder{g, newLoader(g.types, g.lay)} }
+func (g *Groups) Finder() *Finder { return &Finder{g, newLoader(g.types, g.load.bare, g.lay)} }
 
 // Find is Groups.Find.
 func (f *Finder) Find(cols []arrow.Array, n int, ids []uint32) { f.g.find(&f.load, cols, n, nil, ids) }

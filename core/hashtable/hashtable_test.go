@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/rowkey"
@@ -243,6 +244,25 @@ func TestJoin(t *testing.T) {
 				if k := j.Members().Selector()(probe, np, rows); !slices.Equal(rows[:k], members) {
 					t.Fatalf("%v: members %v, want %v", ts, rows[:k], members)
 				}
+				for c := range ts {
+					m := j.MembersOf(c, build[c])
+					if m == nil {
+						continue
+					}
+					one, value := ts[c:c+1], map[string]bool{}
+					for k, keys := 0, rowkey.Encode(build[c:c+1], one, nil, nb); k < nb; k++ {
+						value[string(keys.Row(k))] = !build[c].IsNull(k)
+					}
+					var want []int32
+					for i, keys := 0, rowkey.Encode(probe[c:c+1], one, nil, np); i < np; i++ {
+						if value[string(keys.Row(i))] {
+							want = append(want, int32(i))
+						}
+					}
+					if k := m.Selector()(probe[c:c+1], np, rows); !slices.Equal(rows[:k], want) {
+						t.Fatalf("%v: members of key %d %v, want %v", ts, c, rows[:k], want)
+					}
+				}
 				var missed []int32
 				buf := make([]int32, 3)
 				for from := 0; from < nb; {
@@ -277,5 +297,46 @@ func TestJoinFacts(t *testing.T) {
 		if j.Unique() != c.unique || j.HasNull() != c.hasNull {
 			t.Errorf("%v: unique %v, has NULL %v", c.cols, j.Unique(), j.HasNull())
 		}
+	}
+}
+
+// Single keys of a join are told by themselves only as a bitmap that leaves out much.
+func TestMembersOf(t *testing.T) {
+	ts := []types.Type{types.Int64, types.Int64}
+	longs := func(n int, of func(i int) int64) arrow.Array {
+		v := make([]int64, n)
+		for i := range v {
+			v[i] = of(i)
+		}
+		return kernels.NewFixed(arrow.PrimitiveTypes.Int64, v, nil)
+	}
+	j := NewJoin(ts, []bool{false, true})
+	for _, c := range []struct {
+		name  string
+		key   int
+		built arrow.Array
+		want  bool
+	}{
+		{"every third", 0, longs(1000, func(i int) int64 { return int64(3*i - 500) }), true},
+		{"every second but one", 0, longs(1000, func(i int) int64 { return int64(i - i%4) }), true},
+		{"all", 0, longs(1000, func(i int) int64 { return int64(i % 10) }), false},
+		{"too wide", 0, longs(1000, func(i int) int64 { return int64(i) << 40 }), false},
+		{"the ends of the range", 0, longs(2, func(i int) int64 { return -1<<63 + int64(i)*(1<<63-1)*2 }), false},
+		{"NULL matches NULL", 1, longs(1000, func(i int) int64 { return int64(3 * i) }), false},
+		{"no row", 0, longs(0, nil), false},
+		{"all NULL", 0, kernels.Nulls(arrow.PrimitiveTypes.Int64, 10), false},
+		{"a slice", 0, array.NewSlice(longs(1000, func(i int) int64 { return int64(5 * i) }), 10, 900), true},
+	} {
+		if m := j.MembersOf(c.key, c.built); (m != nil) != c.want {
+			t.Errorf("%s: told %v", c.name, m != nil)
+		} else if m != nil {
+			rows := make([]int32, c.built.Len())
+			if k := m.Selector()([]arrow.Array{c.built}, c.built.Len(), rows); k != len(rows) {
+				t.Errorf("%s: %d of %d", c.name, k, len(rows))
+			}
+		}
+	}
+	if NewJoin([]types.Type{types.String}, nil).MembersOf(0, kernels.Nulls(arrow.BinaryTypes.String, 3)) != nil {
+		t.Error("texts are told")
 	}
 }

@@ -32,7 +32,11 @@ func NewJoin(ts []types.Type, nullSafe []bool) *Join {
 	if nullSafe == nil {
 		nullSafe = make([]bool, len(ts))
 	}
-	return &Join{groups: NewGroups(ts), nullSafe: nullSafe}
+	bare := make([]bool, len(ts)) // a row with a NULL that matches nothing is masked
+	for i, safe := range nullSafe {
+		bare[i] = !safe
+	}
+	return &Join{groups: newGroups(ts, bare), nullSafe: nullSafe}
 }
 
 // Build takes the key columns of all build rows, once, before any probe.
@@ -125,8 +129,10 @@ type Prober struct {
 
 // Prober returns a prober.
 func (j *Join) Prober() *Prober {
-	return &Prober{j: j, load: newLoader(j.groups.types, j.groups.lay)}
+	return &Prober{j: j, load: j.loader()}
 }
+
+func (j *Join) loader() loader { return newLoader(j.groups.types, j.groups.load.bare, j.groups.lay) }
 
 // Probe begins with n probe rows.
 func (p *Prober) Probe(cols []arrow.Array, n int) {

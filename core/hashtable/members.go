@@ -11,35 +11,69 @@ import (
 // Members tells which rows have a key in a built join, for filters far below it that drop most rows. Where the keys are
 // words whose range is not too wide it is a bitmap, which stays in cache where the table does not.
 type Members struct {
-	j    *Join
-	once sync.Once
-	base uint64
-	bits []uint64 // nil: the table is asked
+	j      *Join
+	loader func() loader
+	once   sync.Once // builds
+	base   uint64
+	bits   []uint64 // nil: the table is asked
 }
 
 // Members is made when the join is built, and may be shared by goroutines.
-func (j *Join) Members() *Members { return &Members{j: j} }
+func (j *Join) Members() *Members { return &Members{j: j, loader: j.loader} }
+
+// MembersOf tells which rows may have a key in a built join by one of several key columns, given as it was built; nil where that
+// would tell too little: it is worth a look only as a bitmap that leaves out many values of the range.
+func (j *Join) MembersOf(key int, built arrow.Array) *Members {
+	ts := j.groups.types[key : key+1]
+	if lay := layoutOf(ts, nil); lay != layWord || j.nullSafe[key] || built.Len() == 0 {
+		return nil
+	}
+	m := &Members{loader: func() loader { return newLoader(ts, nil, layWord) }}
+	load := m.loader()
+	k := load.load([]arrow.Array{built}, built.Len())
+	lo, hi := span(k.words, k.valid, ^uint64(0), 0)
+	if lo > hi || hi-lo >= widestSpan(built.Len()) {
+		return nil
+	}
+	m.begin(lo, hi)
+	count := 0
+	for i, w := range k.words {
+		if at := w - lo; bit(k.valid, i) && m.bits[at>>6]>>(at&63)&1 == 0 {
+			m.set(w)
+			count++
+		}
+	}
+	if uint64(count) > (hi-lo+1)/2 {
+		return nil
+	}
+	return m
+}
 
 // widestSpan is the range that a bitmap is worth for this many keys: it takes no more than the slots, or stays in the second
 // cache, and a look into it costs a fraction of one into them.
 func widestSpan(keys int) uint64 { return uint64(max(8<<20, 256*keys)) }
 
+func (m *Members) begin(lo, hi uint64) { m.base, m.bits = lo, make([]uint64, (hi-lo)>>6+1) }
+
+func (m *Members) set(key uint64) { m.bits[(key-m.base)>>6] |= 1 << ((key - m.base) & 63) }
+
 func (m *Members) build() {
+	if m.bits != nil {
+		return
+	}
 	t, ok := m.j.groups.index.(*wordTable)
 	if !ok || m.j.groups.nullID != 0 || t.count == 0 || t.max-t.min >= widestSpan(t.count) {
 		return
 	}
-	m.base = t.min
-	m.bits = make([]uint64, (t.max-t.min)>>6+1)
-	set := func(key uint64) { m.bits[(key-m.base)>>6] |= 1 << ((key - m.base) & 63) }
+	m.begin(t.min, t.max)
 	for i := range t.slots {
 		if t.slots[i].id != 0 {
-			set(t.slots[i].key)
+			m.set(t.slots[i].key)
 		}
 	}
 	for i, id := range t.dense {
 		if id != 0 {
-			set(t.base + uint64(i))
+			m.set(t.base + uint64(i))
 		}
 	}
 }
@@ -65,11 +99,14 @@ func (m *Members) Selector() func(cols []arrow.Array, n int, rows []int32) int {
 			return k
 		}
 	}
-	load := newLoader(m.j.groups.types, m.j.groups.lay)
+	load := m.loader()
 	return func(cols []arrow.Array, n int, rows []int32) int {
 		k := load.load(cols, n)
 		words, base, set := k.words, m.base, m.bits
-		mask := kernels.AndBits(m.j.mask(cols), k.valid) // no member is NULL
+		mask := k.valid // no member is NULL
+		if m.j != nil {
+			mask = kernels.AndBits(m.j.mask(cols), mask)
+		}
 		span := uint64(len(set)) << 6
 		rows = rows[:len(words)]
 		found := 0

@@ -21,24 +21,33 @@ const (
 	layRows               // rows encoded by rowkey, as texts
 )
 
-// bitsOf is the bits that the packed columns take, one of them for NULL; a single column has its NULLs aside.
-func bitsOf(ts []types.Type) int {
+// bitsOf is the bits that the packed columns take, one of them for NULL; a single column has its NULLs aside, and those of
+// bare columns are in no table.
+func bitsOf(ts []types.Type, bare []bool) int {
 	n := 0
-	for _, t := range ts {
+	for i, t := range ts {
 		w := rowkey.Width(t)
 		if w == 0 {
 			return 1 << 20
 		}
-		n += 8*w + 1
+		n += 8*w + nullBit(bare, i)
 	}
 	if len(ts) == 1 {
-		n--
+		n = 8 * rowkey.Width(ts[0])
 	}
 	return n
 }
 
-func layoutOf(ts []types.Type) layout {
-	switch b := bitsOf(ts); {
+// nullBit is how many bits say that a column is not NULL.
+func nullBit(bare []bool, column int) int {
+	if bare != nil && bare[column] {
+		return 0
+	}
+	return 1
+}
+
+func layoutOf(ts []types.Type, bare []bool) layout {
+	switch b := bitsOf(ts, bare); {
 	case len(ts) == 0:
 		return layNone
 	case b <= 64:
@@ -88,6 +97,7 @@ func (p *packed) slice(from, to int) packed {
 // loader packs batches, reusing its memory.
 type loader struct {
 	types []types.Type
+	bare  []bool // columns whose NULLs are masked; nil: none
 	lay   layout
 	enc   *rowkey.Encoder
 	out   packed
@@ -97,8 +107,8 @@ type loader struct {
 	rows  encodedRows
 }
 
-func newLoader(ts []types.Type, lay layout) loader {
-	l := loader{types: ts, lay: lay}
+func newLoader(ts []types.Type, bare []bool, lay layout) loader {
+	l := loader{types: ts, bare: bare, lay: lay}
 	if lay == layRows {
 		l.enc = rowkey.NewEncoder(ts, nil)
 	}
@@ -124,6 +134,12 @@ func (l *loader) load(cols []arrow.Array, n int) *packed {
 		for c, col := range cols {
 			w := 8 * rowkey.Width(l.types[c])
 			l.tmp = rowkey.Words(col, l.types[c], false, l.tmp[:0])
+			if nullBit(l.bare, c) == 0 {
+				for i, x := range l.tmp {
+					p.words[i] = p.words[i]<<w | x // nothing but x when w is 64
+				}
+				continue
+			}
 			valid := kernels.Valid(col)
 			for i, x := range l.tmp {
 				if bit(valid, i) {
@@ -170,6 +186,12 @@ func (l *loader) packPairs(cols []arrow.Array, n int) {
 			l.wide = rowkey.Wide(col, l.types[c], l.wide[:0])
 		} else {
 			l.tmp = rowkey.Words(col, l.types[c], false, l.tmp[:0])
+			if nullBit(l.bare, c) == 0 {
+				for i, x := range l.tmp {
+					push(i, x, 8*w)
+				}
+				continue
+			}
 		}
 		for i := range n {
 			ok := uint64(0)
