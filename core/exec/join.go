@@ -39,7 +39,6 @@ type join struct {
 	built   once
 	table   *hashtable.Join
 	build   collected
-	records *buildRecords // nil: all of build is there
 	keys    []arrow.Array // of the build rows; kept for marks
 	spilled *graceJoin    // nil: the build side fits
 	above   buildFacts    // of a part: what is true of the whole build side
@@ -108,7 +107,7 @@ func (j *join) Schema() *arrow.Schema { return j.sch }
 
 func (j *join) Close() error {
 	j.acct.close()
-	j.build, j.keys, j.records = collected{}, nil, nil
+	j.build, j.keys = collected{}, nil
 	err := j.spilled.close()
 	if e := closeBoth(j.left, j.right); err == nil {
 		err = e
@@ -139,14 +138,7 @@ func (j *join) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if j.records, err = j.recordBuild(ctx, g); err != nil {
-		return err
-	}
-	if j.records != nil {
-		j.build = j.records.joined(g, j.node)
-	} else {
-		j.build = g.joined(j.right.Schema())
-	}
+	j.build = g.joined(j.right.Schema())
 	if j.keys, err = j.rightKeys.EvalArrays(j.env.Fn, j.build.cols, j.build.rows); err != nil {
 		return err
 	}
@@ -266,9 +258,6 @@ func (j *join) pairColumns(left []arrow.Array, probe, bld []int32, n int) []arro
 		cols = append(cols, left...)
 	} else {
 		cols = append(cols, kernels.TakeBatch(left, probe)...)
-	}
-	if j.records != nil {
-		return append(cols, j.records.take(j.build.cols, bld)...)
 	}
 	return append(cols, kernels.TakeBatch(j.build.cols, bld)...)
 }
