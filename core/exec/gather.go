@@ -35,6 +35,8 @@ type Result struct {
 	cancel context.CancelFunc
 	queues []chan *flow.Morsel // one per worker, in rising Seq
 	heads  []*flow.Morsel
+	came   chan struct{} // some queue has more, or has ended
+	loose  bool          // what comes of parts is taken in any order
 	failed chan error
 	cur    arrow.RecordBatch
 	err    error
@@ -53,7 +55,7 @@ func Run(ctx context.Context, n plan.Node, env *Env, onEnd func()) (*Result, err
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &Result{schema: op.Schema(), op: op, ctx: ctx, cancel: cancel, failed: make(chan error, workers), onEnd: onEnd,
+	r := &Result{schema: op.Schema(), op: op, ctx: ctx, cancel: cancel, failed: make(chan error, workers), onEnd: onEnd, came: make(chan struct{}, 1), loose: ofGroups(n),
 		queues: make([]chan *flow.Morsel, workers), heads: make([]*flow.Morsel, workers)}
 	r.refs.Store(1)
 	for w := range r.queues {
@@ -77,7 +79,24 @@ func stopsEarly(n plan.Node) bool {
 	}
 }
 
+// ofGroups reports whether the rows are groups: those of parts have no order, and no worker need wait for another's.
+func ofGroups(n plan.Node) bool {
+	for {
+		switch m := n.(type) {
+		case *plan.Aggregate, *plan.Distinct:
+			return true
+		case *plan.Project:
+			n = m.Input
+		case *plan.Filter:
+			n = m.Input
+		default:
+			return false
+		}
+	}
+}
+
 func (r *Result) work(w int) {
+	defer r.arrived()
 	defer close(r.queues[w])
 	err := guard(func() error {
 		for {
@@ -87,6 +106,7 @@ func (r *Result) work(w int) {
 			}
 			select {
 			case r.queues[w] <- m:
+				r.arrived()
 			case <-r.ctx.Done():
 				return nil
 			}
@@ -98,60 +118,76 @@ func (r *Result) work(w int) {
 	}
 }
 
+func (r *Result) arrived() {
+	select {
+	case r.came <- struct{}{}:
+	default:
+	}
+}
+
 // pull merges the workers' queues by Seq.
 func (r *Result) pull() (arrow.RecordBatch, error) {
+	w, ok := r.choose()
+	for !ok {
+		<-r.came
+		w, ok = r.choose()
+	}
+	select {
+	case err := <-r.failed:
+		return nil, err
+	default:
+	}
+	if w < 0 {
+		return nil, io.EOF
+	}
+	b := r.heads[w].Batch
+	r.heads[w] = nil
+	return b, nil
+}
+
+// choose tells whose morsel comes next, -1 at the end, and drops those without rows. It is not ok as long as that is open.
+func (r *Result) choose() (best int, ok bool) {
 	for {
-		best := -1
+		best, waits := -1, false
 		for w, q := range r.queues {
 			if r.heads[w] == nil && q != nil {
-				m, ok := <-q
-				r.take(w, m, ok)
+				select {
+				case m, open := <-q:
+					r.take(w, m, open)
+				default:
+					waits = true
+				}
 			}
 			if h := r.heads[w]; h != nil && (best < 0 || h.Seq < r.heads[best].Seq) {
 				best = w
 			}
 		}
-		select {
-		case err := <-r.failed:
-			return nil, err
-		default:
+		if waits && (best < 0 || !r.loose || r.heads[best].Seq < partedSeq) {
+			return -1, false
 		}
-		if best < 0 {
-			return nil, io.EOF
+		if best < 0 || r.heads[best].Batch.NumRows() > 0 {
+			return best, true
 		}
-		b := r.heads[best].Batch
 		r.heads[best] = nil
-		if b.NumRows() > 0 {
-			return b, nil
-		}
 	}
 }
 
 // Ready waits at most so long until Next would not wait.
 func (r *Result) Ready(atMost time.Duration) bool {
 	var over <-chan time.Time
-	for w, q := range r.queues {
-		for q != nil && (r.heads[w] == nil || r.heads[w].Batch.NumRows() == 0) {
-			select {
-			case m, ok := <-q:
-				r.take(w, m, ok)
-				q = r.queues[w]
-				continue
-			default:
-			}
-			if over == nil {
-				over = wall.After(atMost)
-			}
-			select {
-			case m, ok := <-q:
-				r.take(w, m, ok)
-				q = r.queues[w]
-			case <-over:
-				return false
-			}
+	for {
+		if _, ok := r.choose(); ok || r.ended {
+			return true
+		}
+		if over == nil {
+			over = wall.After(atMost)
+		}
+		select {
+		case <-r.came:
+		case <-over:
+			return false
 		}
 	}
-	return true
 }
 
 // take books what came from a worker's queue.
