@@ -1,6 +1,8 @@
 package riverbed
 
 import (
+	"math"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -13,6 +15,9 @@ import (
 
 // zset is the accumulated output of a changelog: how often each row stands in it. Rows are kept as their exact keys,
 // so that a row is retracted by the very row that was inserted (-0.0 is another row than 0.0).
+//
+// To find rows among many costs as much as to compute them, and nobody may ask for them: changes wait until somebody does, as
+// long as they are not too many. Beyond that the oldest are put in their place, so that no change pays for all of those before it.
 type zset struct {
 	fields  []types.Field
 	types   []types.Type
@@ -20,8 +25,13 @@ type zset struct {
 	enc     *rowkey.Encoder
 	ids     *hashtable.Groups
 	weights []int64
-	cached  *ArrowTable // of the present rows
+	cached  *ArrowTable  // of the present rows
+	waiting []flow.Delta // changes that are not in their place yet, in their order
+	rows    int          // in waiting
 }
+
+// waitingRows is how many rows of changes may wait.
+const waitingRows = 128 << 10
 
 func newZset(fields []types.Field) *zset {
 	z := &zset{fields: fields, exact: make([]rowkey.Key, len(fields)), ids: hashtable.NewGroups([]types.Type{types.Binary})}
@@ -39,6 +49,26 @@ func (z *zset) add(d flow.Delta) {
 		return
 	}
 	z.cached = nil
+	z.waiting, z.rows = append(z.waiting, d), z.rows+n
+	for z.rows > waitingRows {
+		z.place()
+	}
+}
+
+// settle puts all changes in their place; whoever looks at rows does so first.
+func (z *zset) settle() {
+	for len(z.waiting) > 0 {
+		z.place()
+	}
+	z.waiting = nil
+}
+
+// place puts the oldest change that waits in its place.
+func (z *zset) place() {
+	d := z.waiting[0]
+	n := d.Rows()
+	z.waiting[0] = flow.Delta{} // its memory goes
+	z.waiting, z.rows = z.waiting[1:], z.rows-n
 	rows := z.enc.Encode(d.Columns(), n)
 	offs := make([]int32, n+1)
 	for i := range offs {
@@ -57,13 +87,16 @@ func (z *zset) add(d flow.Delta) {
 			z.weights[id] += w[i]
 		}
 	}
+	const freed = math.MinInt64 // each once
 	var gone []uint32
-	freed := map[uint32]bool{}
 	for _, id := range ids {
-		if z.weights[id] == 0 && !freed[id] {
-			freed[id] = true
+		if z.weights[id] == 0 {
+			z.weights[id] = freed
 			gone = append(gone, id)
 		}
+	}
+	for _, id := range gone {
+		z.weights[id] = 0
 	}
 	z.ids.Free(gone)
 }
@@ -77,6 +110,7 @@ func (z *zset) table() *ArrowTable {
 }
 
 func (z *zset) batches() []arrow.RecordBatch {
+	z.settle()
 	var live, times []uint32
 	n := 0
 	for id, w := range z.weights {
@@ -116,6 +150,7 @@ func (a *Accumulated) Batches() []arrow.RecordBatch { return a.z.batches() }
 
 // Negative reports whether some row stands there less than zero times, which no correct changelog gives.
 func (a *Accumulated) Negative() bool {
+	a.z.settle()
 	for _, w := range a.z.weights {
 		if w < 0 {
 			return true
