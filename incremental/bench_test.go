@@ -139,3 +139,63 @@ func BenchmarkSmallStep(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkChanges measures what checkpoints cost a run: what changed is taken out behind every twentieth step of 10,000 rows, and beside it
+// the whole state at the end.
+func BenchmarkChanges(b *testing.B) {
+	for _, q := range benchQueries {
+		b.Run(q.name, func(b *testing.B) {
+			const batches, every = 60, 20
+			op, err := optest.Build(b, bidDDL, q.query, optest.Incremental())
+			if err != nil {
+				b.Skip(err)
+			}
+			sources := op.Graph().Sources()
+			input := make([][]arrow.RecordBatch, len(sources))
+			for i, s := range sources {
+				input[i] = benchBatches(s.Source.Fields, batches)
+			}
+			var steps, changes, snapshot time.Duration
+			saved := int64(0)
+			for b.Loop() {
+				op, _ = optest.Build(b, bidDDL, q.query, optest.Incremental())
+				g := op.Graph()
+				for k := range batches {
+					var in incremental.Input
+					in.Now = time.Unix(int64(k), 0)
+					for s := range sources {
+						in.Pushes = append(in.Pushes, incremental.Push{Source: s, Split: "p", Batch: input[s][k]})
+					}
+					start := time.Now()
+					if _, err := g.Step(in); err != nil {
+						b.Fatal(err)
+					}
+					steps += time.Since(start)
+					if k%every == every-1 {
+						start := time.Now()
+						s, err := g.Changes()
+						if err != nil {
+							b.Fatal(err)
+						}
+						changes += time.Since(start)
+						for _, o := range s.Operators {
+							for _, p := range o.Parts {
+								saved += p.Rows.NumRows()
+							}
+						}
+					}
+				}
+				start := time.Now()
+				if _, err := g.Snapshot(); err != nil {
+					b.Fatal(err)
+				}
+				snapshot += time.Since(start)
+			}
+			n := float64(b.N)
+			b.ReportMetric(steps.Seconds()*1e3/n/batches, "ms/step")
+			b.ReportMetric(changes.Seconds()*1e3/n/(batches/every), "ms/changes")
+			b.ReportMetric(snapshot.Seconds()*1e3/n, "ms/snapshot")
+			b.ReportMetric(float64(saved)/n/(batches/every), "rows/changes")
+		})
+	}
+}

@@ -45,18 +45,21 @@ func (t *Table) Cut() uint64 {
 // AIDEV-NOTE: a key deleted and made anew appears as a row only, and a row touched and then deleted as a deletion
 // only, so that the order in which a reader applies the part does not matter.
 func (t *Table) Dirty(since uint64) (Part, error) {
+	const seen = 1 << 63 // of the epochs in touched, while this runs: a slot may be listed twice
 	var slots []uint32
-	seen := map[uint32]bool{}
 	for _, d := range t.dirty {
-		if d.epoch > since && t.Live(d.slot) && *t.touched.At(d.slot) > since && !seen[d.slot] {
-			seen[d.slot] = true
+		if e := t.touched.At(d.slot); d.epoch > since && t.Live(d.slot) && *e&seen == 0 && *e > since {
+			*e |= seen
 			slots = append(slots, d.slot)
 		}
 	}
-	var gone []goneRow
-	for _, g := range t.gone {
-		if g.epoch > since && (t.Decl.Key == Sequence || t.idx.find(t, g.hash, g.key) == NoSlot) {
-			gone = append(gone, g)
+	for _, s := range slots {
+		*t.touched.At(s) &^= seen
+	}
+	var gone []int
+	for i, e := range t.gone.epoch {
+		if e > since && (t.Decl.Key == Sequence || t.idx.find(t, t.gone.hash[i], t.gone.key(i)) == NoSlot) {
+			gone = append(gone, i)
 		}
 	}
 	return t.part(slots, gone)
@@ -64,21 +67,16 @@ func (t *Table) Dirty(since uint64) (Part, error) {
 
 // Forget drops what the dirty list holds of epochs up to one that is durable.
 func (t *Table) Forget(epoch uint64) {
-	dirty, gone := t.dirty[:0], t.gone[:0]
+	dirty := t.dirty[:0]
 	for _, d := range t.dirty {
 		if d.epoch > epoch {
 			dirty = append(dirty, d)
 		}
 	}
-	for _, g := range t.gone {
-		if g.epoch > epoch {
-			gone = append(gone, g)
-		}
-	}
-	t.dirty, t.gone = dirty, gone
+	t.dirty, t.gone = dirty, t.gone.behind(epoch)
 }
 
-func (t *Table) part(slots []uint32, gone []goneRow) (Part, error) {
+func (t *Table) part(slots []uint32, gone []int) (Part, error) {
 	n := len(slots) + len(gone)
 	group := array.NewUint8Builder(memory.DefaultAllocator)
 	hash := array.NewUint64Builder(memory.DefaultAllocator)
@@ -93,9 +91,9 @@ func (t *Table) part(slots []uint32, gone []goneRow) (Part, error) {
 		deleted.Append(false)
 	}
 	for _, g := range gone {
-		group.Append(g.group)
-		hash.Append(g.hash)
-		key.Append(g.key)
+		group.Append(t.gone.group[g])
+		hash.Append(t.gone.hash[g])
+		key.Append(t.gone.key(g))
 		deleted.Append(true)
 	}
 	fields := append([]arrow.Field{}, partFields...)

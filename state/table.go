@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/riverbed/riverbed/core/errs"
 )
@@ -29,7 +28,7 @@ type Table struct {
 	epoch    uint64
 	touched  Chunked[uint64] // while tracking
 	dirty    []dirtyRow
-	gone     []goneRow
+	gone     goneRows
 	tracking bool
 
 	fresh  []int32
@@ -41,12 +40,37 @@ type dirtyRow struct {
 	slot  uint32
 }
 
-// goneRow is the key of a row that was deleted while the table was tracked.
-type goneRow struct {
-	epoch uint64
-	hash  uint64
-	group uint8
-	key   []byte
+// goneRows are the keys of rows that were deleted while the table was tracked, a column each: there may be as many as rows come.
+type goneRows struct {
+	epoch []uint64
+	hash  []uint64
+	group []uint8
+	ends  []int // of each key in keys
+	keys  []byte
+}
+
+func (g *goneRows) add(epoch, hash uint64, group uint8, key []byte) {
+	g.epoch, g.hash, g.group = append(g.epoch, epoch), append(g.hash, hash), append(g.group, group)
+	g.keys = append(g.keys, key...)
+	g.ends = append(g.ends, len(g.keys))
+}
+
+func (g *goneRows) key(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = g.ends[i-1]
+	}
+	return g.keys[from:g.ends[i]]
+}
+
+// behind keeps the rows of later epochs.
+func (g *goneRows) behind(epoch uint64) (out goneRows) {
+	for i, e := range g.epoch {
+		if e > epoch {
+			out.add(e, g.hash[i], g.group[i], g.key(i))
+		}
+	}
+	return out
 }
 
 // NewTable makes an empty table.
@@ -217,7 +241,7 @@ func (t *Table) Delete(slots []uint32) {
 	t.looks += int64(len(slots))
 	for _, s := range slots {
 		if t.tracking {
-			t.gone = append(t.gone, goneRow{t.epoch, t.Hash(s), t.Group(s), slices.Clone(t.Key(s))})
+			t.gone.add(t.epoch, t.Hash(s), t.Group(s), t.Key(s))
 			*t.touched.At(s) = 0
 		}
 		if t.Decl.Key == RowKey {
