@@ -117,12 +117,15 @@ func (t *pairPart) grow() {
 	}
 	t.full = append(t.full, t.rows)
 	if rows := pairBlock * len(t.full); rows >= t.limit {
+		if t.known.slots == nil {
+			t.known.reset(rows)
+		}
 		before := t.known.count
 		for _, b := range t.full {
 			t.known.addAll(b)
 		}
 		t.full, t.spare = t.full[:0], append(t.spare, t.full...)
-		if 4*(t.known.count-before) > 3*rows {
+		if 2*(t.known.count-before) > rows {
 			t.limit *= moreLimit
 		}
 	}
