@@ -27,8 +27,8 @@ type Table interface {
 	Bytes() int64
 }
 
-// NewTable makes an empty table for key columns of these types: Groups, or coded where that looks up packed words instead
-// of encoded rows.
+// NewTable makes an empty table for key columns of these types: ranged where there are several that are more than a word, coded
+// where that looks up packed words instead of encoded rows, or Groups.
 func NewTable(ts []types.Type) Table {
 	if r := newRanged(ts); r != nil {
 		return r
