@@ -74,6 +74,9 @@ const (
 // recordRows is from how many rows on records are worth their memory: fewer rows stay in a cache. Tests lower it.
 var recordRows = 1 << 19
 
+// recordLines is how many lines of the cache a row must take otherwise.
+const recordLines = 3
+
 // newInOrder orders rows that are in chunks, of which the account holds the memory.
 func newInOrder(ctx context.Context, env *Env, acct *account, t *total, s *arrow.Schema, chunks []*flow.Morsel) (*inOrder, error) {
 	o, err := planInOrder(ctx, env, acct, t, s, chunks)
@@ -284,7 +287,7 @@ func (o *inOrder) record(acct *account) {
 			}
 		}
 	}
-	if lines < 3 || !acct.set(acct.held+int64(o.rows)*int64(r.Size())) {
+	if lines < recordLines || !acct.set(acct.held+int64(o.rows)*int64(r.Size())) {
 		return
 	}
 	o.records, o.recorded, o.inRecord = r, recorded, inRecord

@@ -39,6 +39,7 @@ type join struct {
 	built   once
 	table   *hashtable.Join
 	build   collected
+	records *buildRecords // nil: all of build is there
 	keys    []arrow.Array // of the build rows; kept for marks
 	spilled *graceJoin    // nil: the build side fits
 	above   buildFacts    // of a part: what is true of the whole build side
@@ -107,7 +108,7 @@ func (j *join) Schema() *arrow.Schema { return j.sch }
 
 func (j *join) Close() error {
 	j.acct.close()
-	j.build, j.keys = collected{}, nil
+	j.build, j.keys, j.records = collected{}, nil, nil
 	err := j.spilled.close()
 	if e := closeBoth(j.left, j.right); err == nil {
 		err = e
@@ -138,7 +139,14 @@ func (j *join) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	j.build = g.joined(j.right.Schema())
+	if j.records, err = j.recordBuild(ctx, g); err != nil {
+		return err
+	}
+	if j.records != nil {
+		j.build = j.records.joined(g, j.node)
+	} else {
+		j.build = g.joined(j.right.Schema())
+	}
 	if j.keys, err = j.rightKeys.EvalArrays(j.env.Fn, j.build.cols, j.build.rows); err != nil {
 		return err
 	}
@@ -171,7 +179,11 @@ func (j *join) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	}
 	p := j.probers[worker]
 	if p == nil {
-		p = &prober{p: j.table.Prober(), probe: make([]int32, pairRows), bld: make([]int32, pairRows)}
+		n := pairRows
+		if j.records != nil {
+			n = recordPairs
+		}
+		p = &prober{p: j.table.Prober(), probe: make([]int32, n), bld: make([]int32, n)}
 		p.p.Outer = j.on == nil && (j.node.Kind == plan.Left || j.node.Kind == plan.Full || j.node.Kind == plan.Single)
 		j.probers[worker] = p
 	}
@@ -258,6 +270,9 @@ func (j *join) pairColumns(left []arrow.Array, probe, bld []int32, n int) []arro
 		cols = append(cols, left...)
 	} else {
 		cols = append(cols, kernels.TakeBatch(left, probe)...)
+	}
+	if j.records != nil {
+		return append(cols, j.records.take(j.build.cols, bld)...)
 	}
 	return append(cols, kernels.TakeBatch(j.build.cols, bld)...)
 }

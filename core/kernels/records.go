@@ -235,3 +235,6 @@ func (f *recordField) takeTexts(r *Records, places []uint32, valid []byte) arrow
 	}
 	return NewBytes(f.dt, offs, data, valid)
 }
+
+// Unsigned shows row numbers, of which none is negative, as places.
+func Unsigned(rows []int32) []uint32 { return cast[uint32](bytesOf(rows)) }
