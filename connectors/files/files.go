@@ -78,6 +78,7 @@ type ReadRequest struct {
 	// Narrow drops rows; its stages' columns are positions in Columns. A format may ignore it. Worker is the reader's number.
 	Narrow *flow.Narrowing
 	Worker int
+	Room   func(bytes int) []byte // as in flow.ScanRequest
 }
 
 // Unit describes a part of a file.

@@ -314,7 +314,7 @@ func (s *scan) open(ctx context.Context, w *worker, worker int) (ok bool, err er
 	}
 	w.seq, w.row = int64(i)<<seqShift, m.before(u.unit)
 	w.project = m.project(s.req.Columns, s.schema)
-	w.project.narrow = w.project.narrowing(s.req.Narrow)
+	w.project.narrow, w.project.room = w.project.narrowing(s.req.Narrow), s.req.Room
 	w.batches, err = w.project.open(ctx, u.unit, s.req.BatchRows, worker)
 	return err == nil, err
 }
@@ -333,7 +333,7 @@ func (p *projection) open(ctx context.Context, unit, batchRows, worker int) (Bat
 	if u := p.m.file.Units()[unit]; len(p.read) == 0 && u.Rows >= 0 {
 		return &counted{left: u.Rows, batch: int64(batchRows)}, nil
 	}
-	return p.m.file.Read(ctx, ReadRequest{Unit: unit, Columns: p.read, BatchRows: batchRows, Narrow: p.narrow, Worker: worker})
+	return p.m.file.Read(ctx, ReadRequest{Unit: unit, Columns: p.read, BatchRows: batchRows, Narrow: p.narrow, Worker: worker, Room: p.room})
 }
 
 func (w *worker) close() {

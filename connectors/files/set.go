@@ -201,6 +201,7 @@ type projection struct {
 	at      []int // by requested column: place in read, or -1
 	schema  *arrow.Schema
 	narrow  *flow.Narrowing // in terms of read
+	room    func(bytes int) []byte
 }
 
 func (m *member) project(columns []int, schema *arrow.Schema) *projection {

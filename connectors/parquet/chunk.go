@@ -31,6 +31,7 @@ type values interface {
 type chunk struct {
 	pages    *pageReader
 	optional bool
+	room     func(bytes int) []byte // nil: make
 
 	left int // records left in the page
 	defs hybrid

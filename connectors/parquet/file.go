@@ -231,7 +231,7 @@ func (g *group) open(ctx context.Context, req files.ReadRequest) error {
 			if err != nil {
 				return fmt.Errorf("column %q: %w", l.field.Name, err)
 			}
-			col := l.open(chunk{pages: pages, optional: p.meta.Schema.Column(l.col).MaxDefinitionLevel() == 1})
+			col := l.open(chunk{pages: pages, optional: p.meta.Schema.Column(l.col).MaxDefinitionLevel() == 1, room: req.Room})
 			if x, ok := col.(lender); ok && lent[i] {
 				x.lend()
 			}

@@ -151,6 +151,10 @@ func (f *fixed[T]) values(n int) []T {
 	if f.lent {
 		return grabOf[T](n)
 	}
+	if f.room != nil {
+		var zero [1]T
+		return arrow.GetData[T](f.room(n * len(arrow.GetBytes(zero[:]))))
+	}
 	return make([]T, n)
 }
 

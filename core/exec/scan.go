@@ -56,7 +56,7 @@ func newScan(n *plan.Scan, env *Env, workers int) (Operator, error) {
 func (s *scan) Schema() *arrow.Schema { return s.schema }
 
 func (s *scan) start(ctx context.Context) (err error) {
-	req := flow.ScanRequest{Columns: s.at, Filters: plan.Predicates(s.node), Workers: s.workers}
+	req := flow.ScanRequest{Columns: s.at, Filters: plan.Predicates(s.node), Workers: s.workers, Room: kernels.Room[byte]}
 	if s.guard != nil { // which judges every row, and tells its place
 		req.Places = true
 		s.input, err = s.node.Source.Relation.Scan(ctx, req)

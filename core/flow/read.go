@@ -46,6 +46,8 @@ type ScanRequest struct {
 	Limit     int64       // rows needed in scan order; 0 is all
 	Narrow    *Narrowing  // nil: none. A relation may ignore it
 	Places    bool        // say where the rows of each morsel stand; goes without Narrow
+	// Room gives bytes of any content, for columns that are written whole; nil: make.
+	Room func(bytes int) []byte
 }
 
 // Narrowing drops rows while a relation decodes a batch: a relation that reads its columns apart decodes those of a stage,
