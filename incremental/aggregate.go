@@ -119,11 +119,16 @@ func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
 		cols, names = append(cols, acc), append(names, item.Col.Name)
 		var d *distinctArgs
 		if item.Distinct {
-			d = newDistinctArgs(tableSuffix(i), keyTypes, prep.Config(i).Args)
+			d = newDistinctArgs(tableSuffix(i), prep.Config(i).Args, updating)
 		}
 		a.distinct = append(a.distinct, d)
 	}
 	a.table = state.NewTable(aggregateDecl(names), cols...)
+	for _, d := range a.distinct {
+		if d != nil {
+			d.groups = a.table
+		}
+	}
 	return a, nil
 }
 

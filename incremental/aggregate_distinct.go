@@ -17,12 +17,12 @@ type distinctArgs struct {
 	table  *state.Table
 	weight *state.Int64s
 	prefix *state.Int64s // length of the group's key within the key
-	group  *keyEncoder
+	groups *state.Table  // of the aggregate
 	args   *keyEncoder
 
-	nk      int
-	head    []uint32 // by group slot: its first entry
-	next    []uint32 // by entry slot
+	seen    []seenArg // of late; nil where rows may be taken back
+	head    []uint32  // by group slot: its first entry
+	next    []uint32  // by entry slot
 	prev    []uint32
 	groupOf []uint32
 	touched []uint32
@@ -31,11 +31,48 @@ type distinctArgs struct {
 }
 
 var distinctDecl = state.Decl{Name: "aggregate_distinct", Version: 1, Key: state.RowKey, Values: []string{"_weight", "_prefix"},
-	About: "group key, arguments → weight, length of the group key"}
+	About: "group key, arguments → weight (over inserts above zero, no more), length of the group key"}
+
+// seenArg is an argument of one word that its group has. Over inserts the same again changes nothing and need not be looked up: how often it came is
+// of no use there.
+type seenArg struct {
+	word  uint64
+	group uint32 // its slot + 1
+}
+
+const seenArgs = 1 << 12
+
+// unseen lists the rows whose argument is none of those seen of late; ok is false where all are to be looked up.
+func (d *distinctArgs) unseen(groups []uint32, args []fn.Arg, w []int64) (rows []int32, ok bool) {
+	if d.seen == nil || w != nil || len(args) != 1 || args[0].Const || args[0].Array.NullN() > 0 || !oneWord(args[0].Array) {
+		return nil, false
+	}
+	words := kernels.Values[uint64](args[0].Array)
+	for i, g := range groups {
+		at := &d.seen[(words[i]^uint64(g)<<32)*hashMix>>52]
+		if now := (seenArg{words[i], g + 1}); *at != now {
+			*at = now
+			rows = append(rows, int32(i))
+		}
+	}
+	return rows, true
+}
+
+// oneWord reports whether equal values have equal bits, 64 of them.
+func oneWord(a arrow.Array) bool {
+	switch a.DataType().ID() {
+	case arrow.INT64, arrow.UINT64, arrow.TIMESTAMP:
+		return true
+	}
+	return false
+}
 
 // newDistinctArgs makes the table of the i-th aggregate of its node.
-func newDistinctArgs(i string, keyTypes, argTypes []types.Type) *distinctArgs {
-	d := &distinctArgs{weight: &state.Int64s{}, prefix: &state.Int64s{}, group: newKeyEncoder(keyTypes), args: newKeyEncoder(argTypes), nk: len(keyTypes)}
+func newDistinctArgs(i string, argTypes []types.Type, updating bool) *distinctArgs {
+	d := &distinctArgs{weight: &state.Int64s{}, prefix: &state.Int64s{}, args: newKeyEncoder(argTypes)}
+	if !updating {
+		d.seen = make([]seenArg, seenArgs)
+	}
 	decl := distinctDecl
 	decl.Name += i
 	d.table = state.NewTable(decl, d.weight, d.prefix)
@@ -45,8 +82,18 @@ func newDistinctArgs(i string, keyTypes, argTypes []types.Type) *distinctArgs {
 // changes narrows rows to those by which an argument appears in its group or leaves it. sel are the rows' positions in
 // the batch, nil for all; groups, args and w are theirs already.
 func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []fn.Arg, w []int64) ([]uint32, []fn.Arg, []int64) {
+	if rows, ok := d.unseen(groups, args, w); ok && len(rows) < len(groups) {
+		if len(rows) == 0 {
+			return nil, nil, nil
+		}
+		groups, args = pickRows(groups, rows), []fn.Arg{{Array: kernels.Take(args[0].Array, rows)}}
+		if sel != nil {
+			rows = pickRows(sel, rows)
+		}
+		sel = rows
+	}
 	n := len(groups)
-	k, prefix := d.encode(in, sel, args, n)
+	k, prefix := d.encode(in, sel, groups, args)
 	d.slots = resize(d.slots, n)
 	for _, i := range d.table.Upsert(k, d.slots) {
 		d.link(d.slots[i], groups[i])
@@ -79,26 +126,26 @@ func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []f
 	return pickRows(groups, rows), out, by
 }
 
-// encode makes (group key, arguments) of the rows that count.
-func (d *distinctArgs) encode(in *Batch, sel []int32, args []fn.Arg, n int) (state.Keys, []int64) {
-	groupCols, hash := in.Cols[:d.nk], in.Hash
+// encode makes (group key, arguments) of the rows that count. The groups have their keys already.
+func (d *distinctArgs) encode(in *Batch, sel []int32, groups []uint32, args []fn.Arg) (state.Keys, []int64) {
+	n, hash := len(groups), in.Hash
 	if sel != nil {
-		groupCols, hash = kernels.TakeBatch(groupCols, sel), pickRows(hash, sel)
+		hash = pickRows(hash, sel)
 	}
-	g := d.group.encode(groupCols, n, hash)
 	cols := make([]arrow.Array, len(args))
 	for i, a := range args {
 		cols[i] = a.Array
 	}
 	x := d.args.encode(cols, n, nil)
 	k := &d.key
-	k.Data, k.Offsets, k.Hash, k.Group = k.Data[:0], append(k.Offsets[:0], 0), k.Hash[:0], append(k.Group[:0], g.Group...)
+	k.Data, k.Offsets, k.Hash, k.Group = k.Data[:0], append(k.Offsets[:0], 0), k.Hash[:0], groupsOf(hash, k.Group)
 	prefix := make([]int64, n)
 	for i := range n {
-		k.Data = append(append(k.Data, g.At(i)...), x.At(i)...)
+		group := d.groups.Key(groups[i])
+		k.Data = append(append(k.Data, group...), x.At(i)...)
 		k.Offsets = append(k.Offsets, uint32(len(k.Data)))
-		k.Hash = append(k.Hash, kernels.HashWord(g.Hash[i])^x.Hash[i])
-		prefix[i] = int64(len(g.At(i)))
+		k.Hash = append(k.Hash, kernels.HashWord(hash[i])^x.Hash[i])
+		prefix[i] = int64(len(group))
 	}
 	return *k, prefix
 }
@@ -133,6 +180,9 @@ func (d *distinctArgs) remove(slots []uint32) {
 
 // drop forgets the entries of groups.
 func (d *distinctArgs) drop(groups []uint32) {
+	if len(groups) > 0 {
+		clear(d.seen) // another group may get the slot
+	}
 	var gone []uint32
 	for _, g := range groups {
 		if int(g) >= len(d.head) {

@@ -166,3 +166,16 @@ func TestBoundedInputIsAggregatedAtItsEnd(t *testing.T) {
 	op.End("b").Delta("b +1 x 2").Emits("+1 x 2")
 	op.Delta("s +1 x", "s +1 y").Emits("+1 x 2")
 }
+
+// Over inserts an argument that was seen of late is not looked up; its group may go and come again.
+func TestDistinctArgumentsThatComeAgain(t *testing.T) {
+	op := optest.New(t, "CREATE STREAM t (ts TIMESTAMP, k BIGINT, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '1 second')",
+		"SELECT k, count(DISTINCT v) AS n, sum(DISTINCT v) FILTER (WHERE v > 1) AS s FROM t GROUP BY k, TUMBLE(ts, INTERVAL '10 seconds') EMIT ON WATERMARK")
+	op.Delta("+1 00:01 1 1", "+1 00:01 1 1", "+1 00:02 1 2", "+1 00:02 2 2").Emits()
+	op.Delta("+1 00:03 1 2", "+1 00:03 2 2", "+1 00:03 2 NULL", "+1 00:03 2 3").Emits()
+	op.Restart()
+	op.Delta("+1 00:03 2 3", "+1 00:04 1 1").Emits()
+	op.Delta("+1 00:20 9 2").Emits("+1 1 2 2", "+1 2 2 5")
+	op.Delta("+1 00:21 1 1", "+1 00:21 1 2", "+1 00:22 2 2", "+1 00:22 9 2").Emits()
+	op.Delta("+1 00:40 7 7").Emits("+1 1 2 2", "+1 2 1 2", "+1 9 1 2")
+}
