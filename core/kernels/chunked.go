@@ -10,7 +10,6 @@ import (
 type Chunked struct {
 	dt    arrow.DataType
 	shift uint
-	n     int // of a chunk at most
 
 	valid [][]byte // nil: no NULLs; of chunks without NULLs nil, too
 	w1    [][]uint8
