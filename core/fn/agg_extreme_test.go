@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/types"
@@ -56,7 +55,7 @@ func TestExtremesOfOneGroup(t *testing.T) {
 				a := array.NewSlice(types.ArrayOf(x, typ), 1, int64(len(x)-1))
 				ids := make([]uint32, a.Len())
 				for _, acc := range []Accumulator{one, two} {
-					if err := acc.Add(ids, []Arg{{Array: arrow.Array(a)}}, nil); err != nil {
+					if err := acc.Add(ids, []Arg{{Array: a}}, nil); err != nil {
 						t.Fatal(err)
 					}
 				}
