@@ -17,8 +17,11 @@ import (
 //   - the groups with the state of their accumulators, when a worker's groups have no more room. States add up exactly, so
 //     the result is the same. The values that a DISTINCT has seen are parted beside them, as pairs of keys and arguments.
 
-// sampleRows is after how many rows a worker judges how many groups they make.
-const sampleRows = 64 << 10
+// sampleRows is after how many rows a worker judges how many groups they make; after earlyRows when nearly each makes one.
+const (
+	earlyRows  = 16 << 10
+	sampleRows = 64 << 10
+)
 
 // aggSpill is the parts of one grouping set.
 type aggSpill struct {
@@ -108,7 +111,8 @@ func (a *aggregate) decide(w int, m *flow.Morsel) error {
 		return nil
 	}
 	l.kept = append(l.kept, m)
-	if l.rows < sampleRows {
+	early := l.rows >= earlyRows && 16*l.groupers[0].n >= 15*l.rows
+	if l.rows < sampleRows && !early {
 		return nil
 	}
 	l.decided = true
