@@ -109,7 +109,7 @@ func (g *Groups) findOrAdd(cols []arrow.Array, n int, mask []byte, ids []uint32)
 	if n == 0 {
 		return
 	}
-	ids = ids[:n]
+	ids, mask = ids[:n], trim(mask, n)
 	if g.lay == layNone {
 		if g.Live() == 0 {
 			g.take()

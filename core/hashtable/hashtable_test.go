@@ -300,6 +300,36 @@ func TestJoinFacts(t *testing.T) {
 	}
 }
 
+// The build side is taken in chunks of 65,536 rows, each with its part of the mask of NULLs. Rows far apart find the same key.
+func TestJoinOfManyRowsWithNulls(t *testing.T) {
+	const n = 70_001
+	for _, ts := range shapes {
+		if len(ts) == 0 {
+			continue
+		}
+		r := rand.New(rand.NewPCG(3, uint64(len(ts))))
+		few := columns(r, ts, 50)
+		idx := make([]int32, n)
+		for i := range idx {
+			idx[i] = int32(i % 50)
+		}
+		j := NewJoin(ts, nil)
+		j.Build(kernels.TakeBatch(few, idx), n)
+		want := 0
+		for row := range 50 {
+			if !slices.ContainsFunc(few, func(c arrow.Array) bool { return c.IsNull(row) || c.DataType().ID() == arrow.NULL }) {
+				want += (n - row + 49) / 50
+			}
+		}
+		if got := len(j.rowOf); got != want {
+			t.Errorf("%v: %d rows have a partner, want %d", ts, got, want)
+		}
+		if j.HasNull() != (want < n) {
+			t.Errorf("%v: has NULL %v", ts, j.HasNull())
+		}
+	}
+}
+
 // Single keys of a join are told by themselves only as a bitmap that leaves out much.
 func TestMembersOf(t *testing.T) {
 	ts := []types.Type{types.Int64, types.Int64}

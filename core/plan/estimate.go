@@ -177,7 +177,8 @@ func scanEstimate(n *Scan) *Estimate {
 		if s, ok := st.Columns[pos]; ok {
 			lo, okLo := Number(s.Min)
 			hi, okHi := Number(s.Max)
-			c.Min, c.Max, c.Ranged = lo, hi, okLo && okHi
+			// Shares are taken of the range, so it must be finite: -inf, or 1e308 on both sides, is no range.
+			c.Min, c.Max, c.Ranged = lo, hi, okLo && okHi && !math.IsInf(hi-lo, 0)
 			c.Distinct = float64(s.Distinct)
 			if c.Distinct == 0 && c.Ranged && (n.Cols[i].Type.IsInteger() || n.Cols[i].Type.Kind == types.Date) {
 				// Whole numbers between two bounds: there are no more values than that, and keys are mostly dense.

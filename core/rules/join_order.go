@@ -458,7 +458,7 @@ func (g *graph) exact() *tree {
 				est = g.c.est.Join(plan.Inner, best[a].est, best[b].est, keys, expr.Conjunction(on))
 				rows = max(1, est.Rows)
 			}
-			if c := cost(best[a], best[b], rows, len(keys) > 0); c < least {
+			if c := cost(best[a], best[b], rows, len(keys) > 0); at.a == 0 || c < least { // the first whatever it costs: all may be infinite
 				least, at = c, cut{a, b}
 			}
 		}
