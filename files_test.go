@@ -368,3 +368,23 @@ func TestFunctions(t *testing.T) {
 	failsWith(t, "argument", d.RegisterUDF(UDF{Name: "f", Args: []string{"NUMBR"}, Returns: "BIGINT"}), errs.Usage, "NUMBR")
 	d.fails("SELECT same('x', 2)", errs.Schema, "same")
 }
+
+// What files say of themselves is asked again when the query runs, although no row is read.
+func TestStatisticsOfFilesThatChanged(t *testing.T) {
+	d := openDB(t)
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	d.run(fmt.Sprintf("COPY (SELECT i AS a FROM range(3) r(i)) TO '%s'", path))
+	q := d.query(fmt.Sprintf("SELECT count(*), max(a) FROM '%s'", path))
+	rows, err := q.all(t.Context())
+	if err != nil || rows[0].Column(0).ValueStr(0) != "3" || rows[0].Column(1).ValueStr(0) != "2" {
+		t.Fatal(rows, err)
+	}
+	d.run(fmt.Sprintf("COPY (SELECT i AS a FROM range(99) r(i)) TO '%s'", path))
+	_, err = q.all(t.Context())
+	failsWith(t, "changed", err, errs.Source, "t.parquet", "changed")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	_, err = q.all(t.Context())
+	failsWith(t, "deleted", err, errs.Source, "t.parquet", "no longer there")
+}

@@ -62,6 +62,20 @@ func (r *Relation) Fields() []types.Field { return r.set.fields }
 // Stats come from the files' footers.
 func (r *Relation) Stats() flow.Stats { return r.stats }
 
+// Check fails when a file is no longer there or is not the one that was listed.
+func (r *Relation) Check(ctx context.Context) error {
+	for _, ref := range r.refs {
+		f, err := ref.Open(ctx)
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return errs.New(errs.Source, "open", "cannot close %q: %w", ref.Name(), err)
+		}
+	}
+	return nil
+}
+
 // Files lists the paths, for EXPLAIN.
 func (r *Relation) Files() []string { return names(r.refs) }
 

@@ -170,11 +170,12 @@ func (s *scan) Close() error {
 type values struct {
 	schema *arrow.Schema
 	batch  arrow.RecordBatch
+	of     flow.Checker
 	done   bool
 }
 
 func newValues(n *plan.Values, env *Env) (Operator, error) {
-	v := &values{schema: schemaOf(n.Cols)}
+	v := &values{schema: schemaOf(n.Cols), of: n.Of}
 	batch, err := ValuesBatch(n, env)
 	v.batch = batch
 	return v, err
@@ -216,9 +217,14 @@ func constant(e expr.Expr, env *Env) (types.Value, error) {
 
 func (v *values) Schema() *arrow.Schema { return v.schema }
 
-func (v *values) Next(_ context.Context, worker int) (*flow.Morsel, error) {
+func (v *values) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	if worker != 0 || v.done {
 		return nil, nil
+	}
+	if v.of != nil {
+		if err := v.of.Check(ctx); err != nil {
+			return nil, err
+		}
 	}
 	v.done = true
 	return &flow.Morsel{Batch: v.batch}, nil

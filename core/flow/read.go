@@ -20,6 +20,11 @@ type Relation interface {
 	Scan(ctx context.Context, req ScanRequest) (Scan, error)
 }
 
+// Checker is a Relation whose Stats a query may answer from without reading rows: Check fails when they no longer hold.
+type Checker interface {
+	Check(ctx context.Context) error
+}
+
 // Scan hands out batches to req.Workers callers at once.
 type Scan interface {
 	// Next returns the next morsel for the worker, or nil at its end. A worker number is used by one goroutine at a time.

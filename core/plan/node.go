@@ -87,6 +87,7 @@ type Normalize struct {
 type Values struct {
 	Cols []Column
 	Rows [][]expr.Expr
+	Of   flow.Checker // whose statistics the rows are, asked again when they are shown; nil for rows of the query's own
 }
 
 // Filter keeps rows whose condition is true.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -10,7 +11,7 @@ import (
 //
 //	Aggregate min(x), count(*) (Scan)  →  Values
 //
-// Nothing may come between: no group, no condition, no limit, no judging of rows. A table in memory is left alone, since its rows
+// The files are looked at again when the query runs, as a scan would. Nothing may come between: no group, no condition, no limit, no judging of rows. A table in memory is left alone, since its rows
 // may change between planning and running. Bounds must be values of the column (flow.ColumnStats.Tight), and whole numbers or
 // dates: of floats a file does not count NaN, and texts may be cut.
 func fromStatistics(c *rewriter, root plan.Node) (plan.Node, error) {
@@ -23,6 +24,10 @@ func fromStatistics(c *rewriter, root plan.Node) (plan.Node, error) {
 		if !ok || s.Source.Relation == nil || s.Source.Table || s.Source.Upsert != nil || len(s.Filters) > 0 || s.Limit > 0 || s.Guard != nil {
 			return n
 		}
+		of, ok := s.Source.Relation.(flow.Checker)
+		if !ok {
+			return n
+		}
 		row := make([]expr.Expr, len(agg.Aggs))
 		for i := range agg.Aggs {
 			v, ok := known(s, &agg.Aggs[i])
@@ -31,7 +36,7 @@ func fromStatistics(c *rewriter, root plan.Node) (plan.Node, error) {
 			}
 			row[i] = &expr.Lit{V: v, T: agg.Aggs[i].Col.Type}
 		}
-		return &plan.Values{Cols: agg.Columns(), Rows: [][]expr.Expr{row}}
+		return &plan.Values{Cols: agg.Columns(), Rows: [][]expr.Expr{row}, Of: of}
 	}), nil
 }
 

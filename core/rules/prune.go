@@ -102,7 +102,7 @@ func pruneScan(n *plan.Scan, need plan.ColSet) plan.Node {
 }
 
 func pruneValues(n *plan.Values, need plan.ColSet) plan.Node {
-	m := &plan.Values{Rows: make([][]expr.Expr, len(n.Rows))}
+	m := &plan.Values{Rows: make([][]expr.Expr, len(n.Rows)), Of: n.Of}
 	for r := range n.Rows {
 		m.Rows[r] = []expr.Expr{}
 	}
