@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 import time
 
 from pyflink.common import Configuration
@@ -21,7 +22,6 @@ CONFIG = {
     "parallelism.default": "2",
     "taskmanager.numberOfTaskSlots": "2",
     "taskmanager.memory.process.size": "6g",
-    "state.backend.type": "hashmap",
     "pipeline.object-reuse": "true",
     "table.exec.source.idle-timeout": "1 s",
     "table.exec.sink.not-null-enforcer": "DROP",
@@ -43,11 +43,27 @@ def cpu() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def durable(state: str) -> dict[str, str]:
+    """Give the settings of a state backend: RocksDB with checkpoints, the heap without."""
+    if state == "hashmap":
+        return {"state.backend.type": state}
+    return {
+        "state.backend.type": state,
+        "taskmanager.memory.managed.size": "1500m",
+        "execution.checkpointing.interval": "10 s",
+        "execution.checkpointing.mode": "EXACTLY_ONCE",
+        "execution.checkpointing.incremental": "true",
+        "execution.checkpointing.dir": "file://" + tempfile.mkdtemp(prefix="flink-checkpoints-"),
+    }
+
+
 def main() -> None:
     folder, repeat, *questions = sys.argv[1:]
     config = Configuration()
     jars = sorted(pathlib.Path(os.environ["RIVERBED_FLINK_JARS"]).glob("*.jar"))
-    for key, value in (CONFIG | {"pipeline.jars": ";".join(f"file://{j}" for j in jars)}).items():
+    for key, value in (
+        CONFIG | durable(os.environ["RIVERBED_FLINK_STATE"]) | {"pipeline.jars": ";".join(f"file://{j}" for j in jars)}
+    ).items():
         config.set_string(key, value)
     settings = EnvironmentSettings.new_instance().in_streaming_mode().with_configuration(config).build()
     env = TableEnvironment.create(settings)
