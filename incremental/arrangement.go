@@ -12,7 +12,7 @@ import (
 // arrangement is the rows of one join input, indexed by join key. On an append-only input rows have no identity and
 // are only ever added; on an updating one equal rows are one row with a weight.
 //
-// The table is durable. The index (key → rows), the links and the timers are derived from it.
+// The table is durable. The index (key → rows), the links and the timers, or the log instead of them, are derived from it.
 type arrangement struct {
 	rows    *state.Table
 	vals    []state.Values

@@ -13,7 +13,6 @@ import (
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/rowkey"
-	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
 )
 
@@ -21,7 +20,7 @@ import (
 // and of the rows of a batch only those are stored that are among the first behind it.
 //
 //	in:    inserts            out: changes of the first rows; closing and at end: the first rows, once
-//	state: topn_rows, group_topn_rows    rows; in the key group of their partition
+//	state: first_rows, group_first_rows    rows; in the key group of their partition
 //	time:  partitions that the watermark has settled are dropped by range
 type firstRows struct {
 	when     emitWhen
@@ -70,46 +69,26 @@ type candidate struct {
 
 const isCandidate = 1 << 31
 
-// fewPlaces is up to how many places a partition's rows are moved to make room for one.
-const fewPlaces = 16
+var (
+	allFirstRows   = state.Decl{Name: "first_rows", Version: 1, Key: state.Sequence, About: "rows of the first few places"}
+	groupFirstRows = state.Decl{Name: "group_first_rows", Version: 1, Key: state.Sequence,
+		About: "rows of the first few places; in the key group of their partition"}
+)
 
-// firstRows takes over from a topN that is set up, if it can.
-func (t *topN) firstRows(part, order []expr.Expr, keys []rowkey.Key, cols []plan.Column) Operator {
-	if !t.trims || t.offset != 0 || t.limit < 1 || t.limit > fewPlaces || len(order) == 0 || !decided(part, order, keys, cols) {
-		return t
-	}
+// newFirstRows takes over from a topN that has no tables yet. What it keeps is no table of a topN and has names of its own, so that a
+// snapshot of the one is never taken for the other's.
+func newFirstRows(t *topN, decl state.Decl, order []expr.Expr, keys []rowkey.Key, cols []plan.Column) *firstRows {
 	f := &firstRows{when: t.when, places: int(t.limit), numbered: t.numbered, part: t.part, order: t.order, partEnc: t.partEnc, orderEnc: t.orderEnc,
-		cols: t.cols, nPart: t.nPart, vals: t.vals, parts: t.parts, closing: t.closing, timers: t.timers}
+		cols: t.cols, nPart: t.nPart, vals: t.vals, closing: t.closing, timers: t.timers}
 	f.leadEnc = rowkey.NewEncoder(exprTypes(order[:1]), keys[:1])
-	decl := t.rows.Decl
-	decl.Key, decl.Values = state.Sequence, valueNames(cols)
+	decl.Values = valueNames(cols)
 	stored := make([]state.Column, len(f.vals))
 	for i, v := range f.vals {
 		stored[i] = v
 	}
 	f.rows = state.NewTable(decl, stored...)
+	f.parts = state.NewTable(indexOf(decl))
 	return f
-}
-
-// decided reports whether rows of a partition with equal order keys are equal.
-func decided(part, order []expr.Expr, keys []rowkey.Key, cols []plan.Column) bool {
-	known := map[expr.ColID]bool{}
-	for i, e := range order {
-		if c, ok := e.(*expr.Col); ok && (keys[i].Exact || printsAsItCompares(c.T)) {
-			known[c.ID] = true
-		}
-	}
-	for _, e := range part {
-		if c, ok := e.(*expr.Col); ok && printsAsItCompares(c.T) {
-			known[c.ID] = true
-		}
-	}
-	return !slices.ContainsFunc(cols, func(c plan.Column) bool { return !known[c.ID] })
-}
-
-// printsAsItCompares reports whether equal values are the same: not so 0.0 and -0.0, or a month and 30 days.
-func printsAsItCompares(t types.Type) bool {
-	return t.IsInteger() || t.IsTemporal() || t.Kind == types.Boolean || t.Kind == types.Varchar
 }
 
 // Prepare puts the partition and order columns behind the row's.

@@ -183,7 +183,8 @@ func restoreOne(k Keyed, parts []state.Part, mine func(group uint8) bool, env *f
 	for _, p := range parts {
 		t := tables[p.Table]
 		if t == nil {
-			return errs.New(errs.State, "restore", "the snapshot has a state table %s that the operator has not", p.Table)
+			return errs.New(errs.State, "restore", "the snapshot has a state table %s that the operator has not", p.Table).
+				WithHint("restore with the query and the version that wrote it, or read again from the start")
 		}
 		if err := t.Restore(p, mine); err != nil {
 			return err

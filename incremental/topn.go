@@ -28,7 +28,6 @@ type topN struct {
 	limit, offset int64
 	rank          string
 	numbered      bool
-	appendOnly    bool
 	trims         bool // rows beyond the last place can never be shown, and are not kept
 
 	part     *expr.Program
@@ -86,7 +85,7 @@ func newTopN(n *plan.TopN, emit plan.EmitPolicy) (Operator, error) {
 	if !plan.Live(n) {
 		t.when = atEnd
 	}
-	return t.init(topNRows, n.Input, nil, n.Keys, n.Tie, emit)
+	return t.init(topNRows, allFirstRows, n, n.Input, nil, n.Keys, n.Tie, emit)
 }
 
 func newGroupTopN(n *plan.GroupTopN, emit plan.EmitPolicy) (Operator, error) {
@@ -108,11 +107,11 @@ func newGroupTopN(n *plan.GroupTopN, emit plan.EmitPolicy) (Operator, error) {
 			return nil, errs.Bug("plan", "the closing column %s is not in PARTITION BY", col.Name)
 		}
 	}
-	return t.init(groupTopNRows, n.Input, n.Part, n.Keys, n.Tie, emit)
+	return t.init(groupTopNRows, groupFirstRows, n, n.Input, n.Part, n.Keys, n.Tie, emit)
 }
 
-// init sets the operator up, and returns it or the one that takes over from it.
-func (t *topN) init(decl state.Decl, input plan.Node, part []expr.Expr, keys []plan.SortItem, tie []expr.ColID, emit plan.EmitPolicy) (op Operator, err error) {
+// init sets the operator up over a table, and returns it or the one that takes over from it with another table.
+func (t *topN) init(decl, first state.Decl, n, input plan.Node, part []expr.Expr, keys []plan.SortItem, tie []expr.ColID, emit plan.EmitPolicy) (op Operator, err error) {
 	cols := input.Columns()
 	byID := map[expr.ColID]plan.Column{}
 	for _, c := range cols {
@@ -142,17 +141,24 @@ func (t *topN) init(decl state.Decl, input plan.Node, part []expr.Expr, keys []p
 	t.orderEnc = rowkey.NewEncoder(exprTypes(order), orderKeys)
 	t.peerEnc = rowkey.NewEncoder(exprTypes(order[:t.nOrder]), orderKeys[:t.nOrder])
 	t.cols, t.nPart = len(cols), len(part)
-	t.appendOnly = !plan.Updating(input, emit)
-	t.trims = t.appendOnly && t.rank == "row_number" && t.limit != never
+	t.trims = plan.Trims(n, emit)
 	t.vals, t.weight, t.timers = valueColumns(ts), &state.Int64s{}, newTimers()
+	if plan.KeepsFirstRows(n, emit) {
+		return newFirstRows(t, first, order, orderKeys, cols), nil
+	}
 	decl.Values = valueNames(cols, "_weight")
 	var stored []state.Column
 	for _, v := range t.vals {
 		stored = append(stored, v)
 	}
 	t.rows = state.NewTable(decl, append(stored, t.weight)...)
-	t.parts = state.NewTable(state.Decl{Name: decl.Name + "_index", Version: 1, Key: state.RowKey})
-	return t.firstRows(part, order, orderKeys, cols), nil
+	t.parts = state.NewTable(indexOf(decl))
+	return t, nil
+}
+
+// indexOf declares the index of a table's partitions, which is derived.
+func indexOf(decl state.Decl) state.Decl {
+	return state.Decl{Name: decl.Name + "_index", Version: 1, Key: state.RowKey}
 }
 
 // Prepare puts the partition and order columns behind the row's.

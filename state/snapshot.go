@@ -124,7 +124,8 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 			p.Table, p.Version, t.Decl.Name, t.Decl.Version).WithHint("restore with the version that wrote it, or read again from the start")
 	}
 	if got, want := int(p.Rows.NumCols()), len(partFields)+len(t.cols); got != want {
-		return errs.New(errs.State, "restore", "state table %s has %d columns in the snapshot, not %d", p.Table, got, want)
+		return errs.New(errs.State, "restore", "state table %s has %d columns in the snapshot, not %d", p.Table, got, want).
+			WithHint("restore with the query and the version that wrote it, or read again from the start")
 	}
 	groups := p.Rows.Column(0).(*array.Uint8)
 	hashes := p.Rows.Column(1).(*array.Uint64)

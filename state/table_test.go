@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -254,4 +255,19 @@ func BenchmarkUpsert(b *testing.B) {
 		tab.Upsert(k, slots)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(names)), "ns/key")
+}
+
+func TestRestoreRefusesOtherColumns(t *testing.T) {
+	from := newTestTable(goodHash)
+	from.put(1, "a")
+	p, err := from.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decl := testDecl
+	decl.Values = decl.Values[:1]
+	err = NewTable(decl, &Int64s{}).Restore(p, func(uint8) bool { return true })
+	if !errs.Is(err, errs.State) || errs.As(err).Hint == "" {
+		t.Fatalf("restored columns that it has not, or does not say what to do: %v", err)
+	}
 }

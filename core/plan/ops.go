@@ -69,7 +69,7 @@ var Ops = []*Op{
 	{Name: "aggregate", Summary: "Group rows and aggregate them.", Batch: yes, Incremental: yes,
 		State: []StateTable{
 			{"aggregate_groups", "group key → row count, accumulators"},
-			{"aggregate_distinct", "group key, value → weight, for DISTINCT aggregates"},
+			{"aggregate_distinct", "group key, value → weight (over inserts above zero, no more), for DISTINCT aggregates"},
 			{"aggregate_slices", "group key without the window, slice of a hopping window → row count, accumulators"},
 		}, SQL: "SELECT k, sum(v) FROM t GROUP BY k"},
 	{Name: "grouping sets", Summary: "Group by several sets of keys at once.", Batch: yes, Incremental: no(later),
@@ -103,10 +103,15 @@ var Ops = []*Op{
 	{Name: "limit", Summary: "Take the first rows.", Batch: yes,
 		Incremental: no("without ORDER BY the rows that it takes depend on how the input is cut; add ORDER BY"), SQL: "SELECT * FROM t LIMIT 3"},
 	{Name: "top-N", Summary: "Keep the first rows of an order.", Batch: yes, Incremental: yes,
-		State: []StateTable{{"topn_rows", "row → weight"}}, SQL: "SELECT * FROM t ORDER BY v LIMIT 3"},
+		State: []StateTable{
+			{"topn_rows", "row → weight"},
+			{"first_rows", "rows of the first few places; instead of `topn_rows`, over inserts"},
+		}, SQL: "SELECT * FROM t ORDER BY v LIMIT 3"},
 	{Name: "top-N per group", Summary: "Keep the first rows of an order in each group.", Batch: yes, Incremental: yes,
-		State: []StateTable{{"group_topn_rows", "row → weight, in the key group of its partition"}},
-		SQL:   "SELECT * FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY v) <= 3"},
+		State: []StateTable{
+			{"group_topn_rows", "row → weight, in the key group of its partition"},
+			{"group_first_rows", "rows of the first few places, in the key group of their partition; instead of `group_topn_rows`, over inserts"},
+		}, SQL: "SELECT * FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY v) <= 3"},
 	{Name: "distinct", Summary: "Remove equal rows.", Batch: yes, Incremental: yes,
 		State: []StateTable{{"distinct_seen", "row → weight"}}, SQL: "SELECT DISTINCT k FROM t"},
 	{Name: "union all", Summary: "Give the rows of both inputs.", Batch: yes, Incremental: yes, SQL: "SELECT k FROM a UNION ALL SELECT k FROM b"},

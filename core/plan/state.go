@@ -32,24 +32,40 @@ func StateOf(n Node, emit EmitPolicy) []StateUse {
 		}
 		return []StateUse{{"distinct_seen", false, "one entry per different row, for ever"}}
 	case *TopN:
-		if !Updating(n.Input, emit) {
-			return []StateUse{{"topn_rows", true, fmt.Sprintf("the first %d rows; input only inserts", n.Limit+n.Offset)}}
+		table := "topn_rows"
+		if KeepsFirstRows(n, emit) {
+			table = "first_rows"
 		}
-		return []StateUse{{"topn_rows", false, "all rows, because a retraction may bring a later row back"}}
+		if Trims(n, emit) {
+			return []StateUse{{table, true, fmt.Sprintf("the first %d rows; input only inserts", n.Limit+n.Offset)}}
+		}
+		return []StateUse{{table, false, allRows(n.Input, emit)}}
 	case *GroupTopN:
+		table := "group_topn_rows"
+		if KeepsFirstRows(n, emit) {
+			table = "group_first_rows"
+		}
 		if c, ok := ClosingColumn(n); ok {
-			return []StateUse{{"group_topn_rows", true, closedBy(c)}}
+			return []StateUse{{table, true, closedBy(c)}}
 		}
-		if !Updating(n.Input, emit) {
-			return []StateUse{{"group_topn_rows", false, fmt.Sprintf("%d rows per group, one group per key, for ever", n.Limit)}}
+		if Trims(n, emit) {
+			return []StateUse{{table, false, fmt.Sprintf("%d rows per group, one group per key, for ever", n.Limit)}}
 		}
-		return []StateUse{{"group_topn_rows", false, "all rows, because a retraction may bring a later row back"}}
+		return []StateUse{{table, false, allRows(n.Input, emit)}}
 	case *SetOp:
 		if n.Kind != Union || !n.All {
 			return []StateUse{{"setop_rows", false, "one entry per different row, for ever"}}
 		}
 	}
 	return nil
+}
+
+// allRows says why a top-N over an input keeps more than it shows.
+func allRows(input Node, emit EmitPolicy) string {
+	if Updating(input, emit) {
+		return "all rows, because a retraction may bring a later row back"
+	}
+	return "all rows, for ever"
 }
 
 func closedBy(c Column) string { return "dropped when the watermark passes " + c.Name }

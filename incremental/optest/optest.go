@@ -35,6 +35,7 @@ type Run struct {
 	cat   *catalog
 	text  string
 	opts  incremental.Options
+	query *plan.Query
 	graph *incremental.Graph
 	types []types.Type
 
@@ -89,13 +90,16 @@ func (r *Run) build() error {
 	if err != nil {
 		return err
 	}
-	r.types = nil
+	r.query, r.types = q, nil
 	for _, c := range q.Root.Columns() {
 		r.types = append(r.types, c.Type)
 	}
 	r.graph, err = incremental.Build(q, r.opts)
 	return err
 }
+
+// Plan is the plan under test.
+func (r *Run) Plan() *plan.Query { return r.query }
 
 // Graph is the graph under test.
 func (r *Run) Graph() *incremental.Graph { return r.graph }

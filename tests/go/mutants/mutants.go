@@ -33,7 +33,7 @@ var all = []mutant{
 	{"not-in-without-null", "a NULL in the set of NOT IN is overlooked", "core/rules/mark_joins.go",
 		"if yNull { // a set", "if false && yNull { // a set", "mark"},
 	{"fallen-rows", "top-N forgets rows that fell out although they may come back", "incremental/topn.go",
-		"t.trims = t.appendOnly && t.rank", "t.trims = t.rank", "top-n"},
+		"t.trims = plan.Trims(n, emit)", "t.trims = t.rank == \"row_number\" && t.limit != never", "top-n"},
 	{"idle-split", "an idle split holds the watermark back", "incremental/source.go",
 		"if !sp.Idle {\n\t\t\tcounted++", "if true {\n\t\t\tcounted++", "tumble|hop"},
 	{"last-copy", "DISTINCT keeps a row whose last copy goes", "incremental/distinct.go",
