@@ -45,29 +45,6 @@ func (c *chunk) canMatch(filters []flow.Predicate, fields []types.Field) bool {
 	return true
 }
 
-// columnRangeOf is columnStats of a whole table: exact, but for the rows that were deleted since. Its price is that of the
-// chunks that were not asked for before.
-func columnRangeOf(chunks []*chunk, column int, t types.Type) (s flow.ColumnStats) {
-	var lo, hi int64
-	known, some := true, false
-	for _, c := range chunks {
-		nulls := int64(c.rows.Column(column).NullN())
-		s.Nulls += nulls
-		switch r := c.bounds(column); {
-		case !r.known:
-			known = known && nulls == c.rows.NumRows()
-		case !some:
-			lo, hi, some = r.lo, r.hi, true
-		default:
-			lo, hi = min(lo, r.lo), max(hi, r.hi)
-		}
-	}
-	if known && some {
-		s.Min, s.Max = boundValue(lo, t), boundValue(hi, t)
-	}
-	return s
-}
-
 // boundValue is a bound of kernels.Bounds as a value of the column's type.
 func boundValue(v int64, t types.Type) types.Value {
 	switch t.Arrow().ID() {

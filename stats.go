@@ -129,7 +129,7 @@ func extremesBy[T comparable](a arrow.Array, v []T, p picked, order func(x, y T)
 	nulls := a.NullN() > 0
 	p.each(func(i int) {
 		switch x := v[i]; {
-		case nulls && a.IsNull(i), x != x: //nolint:staticcheck // NaN
+		case nulls && a.IsNull(i), x != x: // NaN
 		case lo < 0:
 			lo, hi = i, i
 		case order(x, v[lo]) < 0:
