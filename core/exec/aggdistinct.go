@@ -2,24 +2,46 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/hashtable"
+	"github.com/riverbed/riverbed/core/plan"
 )
 
-// The values that a DISTINCT of the one group without keys has seen may have no room. They are parted by their own hash then, the
-// accumulator is emptied, and in the end it takes the distinct values of one part after the other.
+// What a DISTINCT has seen may have no room where parting the groups by their keys would not help: there is one group, or a few
+// with many values each. The values are parted by their own hash then, their groups beside them, and the accumulators are
+// emptied; the groups stay. In the end the accumulators take the distinct values of one part after the other.
 
-// seesDistinct reports whether a table has such values.
+// seesDistinct reports whether there is a DISTINCT.
 func (g *grouper) seesDistinct() bool {
+	return slices.ContainsFunc(g.prep.items, func(a plan.AggItem) bool { return a.Distinct })
+}
+
+// seenBytes is the memory of what the DISTINCTs have seen.
+func (g *grouper) seenBytes() (n int64) {
 	for i := range g.prep.items {
-		if g.prep.items[i].Distinct && g.table == nil {
-			return true
+		if d := g.distinct[i]; d != nil {
+			n += d.Bytes()
+		}
+		for _, s := range g.pairs[i] {
+			n += s.set.Bytes()
 		}
 	}
-	return false
+	return n
+}
+
+// byValue reports whether to part what the DISTINCTs of a set have seen rather than its groups. Groups of which some were parted
+// already all are.
+func (a *aggregate) byValue(set int, g *grouper) bool {
+	if g.table == nil {
+		return true
+	}
+	a.mu.Lock()
+	parted := a.spills[set] != nil
+	a.mu.Unlock()
+	return !parted && (g.n <= fan || !a.partable(g)) && 2*g.seenBytes() > g.memory()
 }
 
 // freshDistinct makes what aggregate i's DISTINCT has seen empty.
@@ -36,24 +58,30 @@ func (g *grouper) distinctTable(i int) hashtable.Table {
 	return hashtable.NewTable(append(g.groupType(), g.prep.calls[i].types...))
 }
 
-// flushDistinct parts what the DISTINCTs of a worker's group have seen.
+// flushDistinct parts what the DISTINCTs of a worker's groups have seen.
 func (a *aggregate) flushDistinct(w, set int, g *grouper) error {
 	for i := range g.prep.items {
 		if !g.prep.items[i].Distinct {
 			continue
 		}
-		s := a.distinctSpread(set, i)
-		err := g.eachPair(i, func(groups []uint32, args []arrow.Array) error { return s.add(w, args, args, len(groups)) })
+		s := a.distinctSpread(set, i, g)
+		err := g.eachPair(i, func(groups []uint32, args []arrow.Array) error {
+			cols := args
+			if g.table != nil {
+				cols = append(g.table.KeysOf(groups), args...)
+			}
+			return s.add(w, cols, args, len(groups))
+		})
 		if err != nil {
 			return err
 		}
 		g.freshDistinct(i)
-		g.accs[i].Reset([]uint32{0})
+		g.accs[i].Reset(numbers(0, g.n))
 	}
 	return nil
 }
 
-func (a *aggregate) distinctSpread(set, i int) *spread {
+func (a *aggregate) distinctSpread(set, i int, g *grouper) *spread {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.seen == nil {
@@ -62,6 +90,9 @@ func (a *aggregate) distinctSpread(set, i int) *spread {
 	at := [2]int{set, i}
 	if a.seen[at] == nil {
 		var fields []arrow.Field
+		for _, t := range g.keyTypes {
+			fields = append(fields, arrow.Field{Name: "key", Type: t.Arrow(), Nullable: true})
+		}
 		for _, t := range a.prep.calls[i].types {
 			fields = append(fields, arrow.Field{Name: "value", Type: t.Arrow(), Nullable: true})
 		}
@@ -80,7 +111,7 @@ func (a *aggregate) spilledDistinct(set int) bool {
 	return false
 }
 
-// foldDistinct adds the parted values of a set to the group that all workers' were merged into.
+// foldDistinct adds the parted values of a set to the groups that all workers' were merged into.
 func (a *aggregate) foldDistinct(ctx context.Context, set int, g *grouper) error {
 	for i := range g.distinct {
 		s := a.seen[[2]int{set, i}]
@@ -107,13 +138,9 @@ func (a *aggregate) foldPart(ctx context.Context, g *grouper, i int, part Operat
 			return err
 		}
 		if m == nil {
-			return a.addPairs(ctx, g)
+			return a.addPairs(ctx, g, a.held+g.memory())
 		}
-		args := make([]fn.Arg, m.Batch.NumCols())
-		for k, c := range m.Batch.Columns() {
-			args[k] = fn.Arg{Array: c}
-		}
-		if err := g.addDistinct(i, make([]uint32, m.Batch.NumRows()), args); err != nil {
+		if err := g.loadPairs(m.Batch.Columns(), int(m.Batch.NumRows()), i); err != nil {
 			return err
 		}
 		a.mu.Lock()
@@ -123,4 +150,37 @@ func (a *aggregate) foldPart(ctx context.Context, g *grouper, i int, part Operat
 			return err
 		}
 	}
+}
+
+// regroup parts by keys what was parted by values before there were too many groups.
+func (a *aggregate) regroup(ctx context.Context) error {
+	for at, from := range a.seen {
+		s := a.spills[at[0]]
+		if s == nil {
+			continue
+		}
+		if err := from.finish(); err != nil {
+			return err
+		}
+		for p := range from.parts {
+			for part := from.reader(p); ; {
+				m, err := part.Next(ctx, 0)
+				if err != nil {
+					return err
+				}
+				if m == nil {
+					break
+				}
+				cols := m.Batch.Columns()
+				if err := s.pairs[at[1]].add(0, cols, cols[:len(s.set)], int(m.Batch.NumRows())); err != nil {
+					return err
+				}
+			}
+		}
+		delete(a.seen, at)
+		if err := from.close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -17,8 +17,11 @@ import (
 // parts (hashtable.PairSet), and when all rows have come, the workers share the parts: each pair is added once, to
 // accumulators of the worker's own, which are merged. Other DISTINCTs look each row up in a table (firstSeen).
 
-// pairParts are the bits of the parts of a worker's pairs; an aggregate over a part has one, since its pairs are few.
-const pairParts = 6
+// pairParts are the bits of the parts of a worker's pairs; an aggregate over a part has fewer, of about so many rows.
+const (
+	pairParts    = 6
+	pairPartRows = 16 << 10
+)
 
 // pairSource is the pairs of one aggregate that a worker has gathered, and what their groups are called here (nil: the same).
 type pairSource struct {
@@ -55,8 +58,9 @@ func (g *grouper) addDistinct(i int, groups []uint32, args []fn.Arg) error {
 	return g.accs[i].Add(groups, args, nil)
 }
 
-// addPairs adds the distinct pairs of all workers to the accumulators. g has taken the others' groups.
-func (a *aggregate) addPairs(ctx context.Context, g *grouper) error {
+// addPairs adds the distinct pairs of all workers to the accumulators. g has taken the others' groups; booked is what the account
+// holds for all of that. Where accumulators of each worker's own have no room one worker does it.
+func (a *aggregate) addPairs(ctx context.Context, g *grouper, booked int64) error {
 	for i, from := range g.pairs {
 		if len(from) == 0 {
 			continue
@@ -72,6 +76,15 @@ func (a *aggregate) addPairs(ctx context.Context, g *grouper) error {
 		workers := a.env.Workers
 		if held < sampleRows {
 			workers = 1
+		}
+		union, own := hashtable.UnionBytes(sets), g.accs[i].Bytes()
+		if workers > 1 && !a.acct.set(booked+int64(workers)*union+int64(workers-1)*own) {
+			workers = 1
+		}
+		if workers == 1 {
+			if err := a.acct.must(booked + union); err != nil {
+				return err
+			}
 		}
 		accs := make([]fn.Accumulator, workers)
 		for w := range accs {
@@ -109,6 +122,7 @@ func (a *aggregate) addPairs(ctx context.Context, g *grouper) error {
 			}
 		}
 		g.pairs[i] = nil
+		a.acct.force(booked)
 	}
 	return nil
 }

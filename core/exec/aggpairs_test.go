@@ -51,3 +51,41 @@ func TestDistinctArguments(t *testing.T) {
 		}
 	}
 }
+
+// The values of a few groups that have no room are parted by themselves, since parting the groups would leave as many together:
+// of words, of texts, of several DISTINCTs and sets, of groups that stay few and of those that become many.
+func TestDistinctOfFewGroups(t *testing.T) {
+	c := catalog{"s": series(t, 300000)}
+	c["s"].size = 30000
+	for _, text := range []string{
+		"SELECT x % 3, count(DISTINCT x), max(x), count(*) FROM s GROUP BY 1",
+		"SELECT 7 + 0 * x, count(DISTINCT x) FROM s GROUP BY 1",
+		"SELECT (x % 2)::VARCHAR, x % 3, count(DISTINCT x), sum(DISTINCT x // 2) FILTER (WHERE x % 7 > 0), count(DISTINCT (x // 4)::VARCHAR) FROM s GROUP BY 1, 2",
+		"SELECT CASE WHEN x < 200000 THEN -1 ELSE x // 2 END, count(DISTINCT x), sum(x) FROM s GROUP BY 1",
+		"SELECT CASE WHEN x > 100000 THEN -1 ELSE x // 2 END, count(DISTINCT x), count(DISTINCT x % 90000) FROM s GROUP BY 1",
+		"SELECT x % 2 AS a, x // 40000 AS b, count(DISTINCT x), sum(x) FROM s GROUP BY ROLLUP (a, b)",
+		"SELECT x % 2 AS a, x // 2 AS b, count(DISTINCT x), sum(x) FROM s GROUP BY GROUPING SETS ((a), (b), ())",
+		"SELECT x // 3, count(DISTINCT x // 5) FROM s GROUP BY 1",
+	} {
+		want, err := run(t.Context(), planned(t, c, text).Root, env(1))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		slices.Sort(want)
+		for _, workers := range []int{1, 3} {
+			e := env(workers)
+			e.Memory, e.Spill = exec.NewBudget(6<<20), spill.NewDir(t.TempDir())
+			got, err := run(t.Context(), planned(t, c, text).Root, e)
+			if err != nil {
+				t.Errorf("%s, %d workers: %v", text, workers, err)
+				continue
+			}
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("%s, %d workers: %d rows %.200q, want %d rows %.200q", text, workers, len(got), got, len(want), want)
+			}
+			if used := e.Memory.Used(); used != 0 {
+				t.Errorf("%s, %d workers: %d bytes stay booked", text, workers, used)
+			}
+		}
+	}
+}

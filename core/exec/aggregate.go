@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -403,16 +404,10 @@ func (g *grouper) memory() int64 {
 	if g.table != nil {
 		n += g.table.Bytes()
 	}
-	for i, a := range g.accs {
+	for _, a := range g.accs {
 		n += a.Bytes()
-		if d := g.distinct[i]; d != nil {
-			n += d.Bytes()
-		}
-		for _, s := range g.pairs[i] {
-			n += s.set.Bytes()
-		}
 	}
-	return n
+	return n + g.seenBytes()
 }
 
 // setsOrAll is the grouping sets; one set of all keys that count when there are none.
@@ -439,12 +434,12 @@ type aggWorker struct {
 func (a *aggregate) fresh(w *aggWorker) {
 	sets, all := a.setsOrAll()
 	w.groupers, w.rows = w.groupers[:0], 0
-	bits := uint(pairParts)
+	pairBits := uint(pairParts)
 	if a.acct.level > 0 {
-		bits = 0
+		pairBits = min(pairBits, uint(bits.Len(uint(a.room/pairPartRows))))
 	}
 	for _, s := range sets {
-		w.groupers = append(w.groupers, a.prep.newGrouper(s, all, bits))
+		w.groupers = append(w.groupers, a.prep.newGrouper(s, all, pairBits))
 	}
 	if a.tables != nil {
 		a.tables.take(w.groupers[0], a.room)
@@ -466,7 +461,7 @@ func (a *aggregate) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := a.partRest(); err != nil {
+	if err := a.partRest(ctx); err != nil {
 		return err
 	}
 	for w := range a.workers {
@@ -488,7 +483,7 @@ func (a *aggregate) run(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := a.addPairs(ctx, g); err != nil {
+		if err := a.addPairs(ctx, g, a.held); err != nil {
 			return err
 		}
 		if err := a.foldDistinct(ctx, s, g); err != nil {

@@ -15,7 +15,8 @@ import (
 //
 //   - the rows, when grouping them makes few fewer of them: nothing is grouped twice then, and nothing merged;
 //   - the groups with the state of their accumulators, when a worker's groups have no more room. States add up exactly, so
-//     the result is the same. The values that a DISTINCT has seen are parted beside them, as pairs of keys and arguments.
+//     the result is the same. The values that a DISTINCT has seen are parted beside them, as pairs of keys and arguments, or,
+//     where the groups are few, instead of them (aggdistinct.go).
 
 // sampleRows is after how many rows a worker judges how many groups they make; after earlyRows when nearly each makes one.
 const (
@@ -186,23 +187,31 @@ func (a *aggregate) grown(w int) error {
 		return nil
 	}
 	few := 4*l.groupers[0].n < 3*l.rows
-	if err := a.flush(w); err != nil {
+	stay := make([]bool, len(l.groupers))
+	for i, g := range l.groupers {
+		stay[i] = a.byValue(i, g) || !a.partable(g)
+	}
+	if err := a.flush(w, stay); err != nil {
 		return err
 	}
 	l.kept, l.decided = nil, true
-	l.byRow = !few && len(l.groupers) == 1 && l.groupers[0].table != nil
+	l.byRow = !few && len(stay) == 1 && !stay[0]
 	return nil
 }
 
-// flush parts a worker's groups and begins anew.
-func (a *aggregate) flush(w int) error {
+// flush parts a worker's groups and begins anew. Those that stay only lose what their DISTINCTs have seen.
+func (a *aggregate) flush(w int, stay []bool) error {
 	l := &a.workers[w]
 	sets := l.groupers
 	l.groupers = nil
+	rest := int64(0)
 	for i, g := range sets {
-		if g.table == nil { // the one group of no keys stays, but for what its DISTINCTs have seen
+		if stay[i] {
 			if err := a.flushDistinct(w, i, g); err != nil {
 				return err
+			}
+			if g.table != nil {
+				rest += g.memory()
 			}
 			continue
 		}
@@ -216,11 +225,11 @@ func (a *aggregate) flush(w int) error {
 	}
 	a.fresh(l)
 	for i, g := range sets {
-		if g.table == nil {
+		if stay[i] {
 			l.groupers[i] = g
 		}
 	}
-	return a.account(l, 0)
+	return a.account(l, rest)
 }
 
 // addGroups parts the groups of a table.
@@ -264,7 +273,7 @@ func numbers(from, to int) []uint32 {
 }
 
 // partRest parts what is left when some was parted already, and makes the aggregates over the parts.
-func (a *aggregate) partRest() error {
+func (a *aggregate) partRest(ctx context.Context) error {
 	some := false
 	for _, s := range a.spills {
 		some = some || s != nil
@@ -278,11 +287,18 @@ func (a *aggregate) partRest() error {
 		if len(l.kept) > 0 && !l.byRow {
 			err = a.keepRows(w)
 		} else {
-			err = a.flush(w)
+			stay := make([]bool, len(l.groupers))
+			for i, g := range l.groupers {
+				stay[i] = g.table == nil
+			}
+			err = a.flush(w, stay)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if err := a.regroup(ctx); err != nil {
+		return err
 	}
 	for _, s := range a.spills {
 		if s == nil {
@@ -353,20 +369,10 @@ func (a *aggregate) load(ctx context.Context, from stored) error {
 
 // load adds what addGroups has parted.
 func (g *grouper) load(cols []arrow.Array, n, pairs int) error {
-	ids := make([]uint32, n)
-	keys := len(g.set)
-	g.table.FindOrAdd(cols[:keys], n, ids)
-	if k := g.table.Len(); k > g.n {
-		g.resize(k)
-	}
 	if pairs >= 0 {
-		args := make([]fn.Arg, len(cols)-keys)
-		for k, c := range cols[keys:] {
-			args[k] = fn.Arg{Array: c}
-		}
-		return g.addDistinct(pairs, ids, args)
+		return g.loadPairs(cols, n, pairs)
 	}
-	at := keys
+	ids, at := g.groupsOf(cols, n), len(g.set)
 	for i, acc := range g.accs {
 		if g.prep.items[i].Distinct {
 			continue
@@ -377,4 +383,27 @@ func (g *grouper) load(cols []arrow.Array, n, pairs int) error {
 		at++
 	}
 	return nil
+}
+
+// loadPairs adds what the DISTINCT of aggregate i has seen: keys and arguments.
+func (g *grouper) loadPairs(cols []arrow.Array, n, i int) error {
+	ids, keys := g.groupsOf(cols, n), len(g.set)
+	args := make([]fn.Arg, len(cols)-keys)
+	for k, c := range cols[keys:] {
+		args[k] = fn.Arg{Array: c}
+	}
+	return g.addDistinct(i, ids, args)
+}
+
+// groupsOf finds or adds the groups of rows whose first columns are their keys.
+func (g *grouper) groupsOf(cols []arrow.Array, n int) []uint32 {
+	ids := make([]uint32, n)
+	if g.table == nil {
+		return ids
+	}
+	g.table.FindOrAdd(cols[:len(g.set)], n, ids)
+	if k := g.table.Len(); k > g.n {
+		g.resize(k)
+	}
+	return ids
 }

@@ -165,6 +165,22 @@ type Union struct {
 	out  pairBatch
 }
 
+// UnionBytes is the memory that a Union of these sets takes: of their largest part.
+func UnionBytes(sets []*PairSet) int64 {
+	most := 0
+	for p := range sets[0].parts {
+		rows := 0
+		for _, s := range sets {
+			rows += s.Held(p)
+		}
+		most = max(most, rows)
+	}
+	if most == 0 {
+		return 0
+	}
+	return int64(16 * slotsFor(most))
+}
+
 // Part goes through a part. into says what the groups of a set are called in all (nil: the same).
 func (u *Union) Part(sets []*PairSet, into [][]uint32, part int, emit func(groups []uint32, words []uint64) error) error {
 	rows := 0
