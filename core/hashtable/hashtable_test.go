@@ -370,3 +370,53 @@ func TestMembersOf(t *testing.T) {
 		t.Error("texts are told")
 	}
 }
+
+// A bitmap that is large for its keys waits for the rows that pay for it; what is told is the same before and after.
+func TestMembersOfFewKeys(t *testing.T) {
+	ts := []types.Type{types.Int64}
+	longs := func(n int, step int64) arrow.Array {
+		v := make([]int64, n)
+		for i := range v {
+			v[i] = int64(i) * step
+		}
+		return kernels.NewFixed(arrow.PrimitiveTypes.Int64, v, nil)
+	}
+	for _, c := range []struct {
+		name       string
+		keys       int
+		step       int64
+		now, later bool
+	}{
+		{"few in a wide range", 5, 1 << 20, false, true},
+		{"few in a small range", 5, 1000, true, true},
+		{"many in a wide range", 20000, 300, true, true},
+		{"few in a range that is too wide", 5, 1 << 40, false, false},
+	} {
+		built := longs(c.keys, c.step)
+		j, two := NewJoin(ts, nil), NewJoin([]types.Type{types.Int64, types.Int64}, nil)
+		j.Build([]arrow.Array{built}, c.keys)
+		two.Build([]arrow.Array{built, built}, c.keys)
+		for _, m := range []*Members{j.Members(), two.MembersOf(1, built)} {
+			if m == nil {
+				if c.later {
+					t.Errorf("%s: no members", c.name)
+				}
+				continue
+			}
+			find, probe := m.Selector(), longs(64, c.step/2)
+			for i := range 1000 {
+				rows := make([]int32, probe.Len())
+				k := find([]arrow.Array{probe}, len(rows), rows)
+				if k != min(c.keys, 32) || rows[k-1] != int32(2*k-2) {
+					t.Fatalf("%s: after %d batches %v", c.name, i, rows[:k])
+				}
+				if i == 0 && (m.bits != nil) != c.now {
+					t.Errorf("%s: a bitmap at once: %v", c.name, m.bits != nil)
+				}
+			}
+			if (m.bits != nil) != c.later {
+				t.Errorf("%s: a bitmap in the end: %v", c.name, m.bits != nil)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package hashtable
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -9,11 +10,13 @@ import (
 )
 
 // Members tells which rows have a key in a built join, for filters far below it that drop most rows. Where the keys are
-// words whose range is not too wide it is a bitmap, which stays in cache where the table does not.
+// words whose range is not too wide it is a bitmap, which stays in cache where the table does not. One that is large for its
+// keys is not made before as many rows were asked about as pay for it; until then the table is asked.
 type Members struct {
-	j      *Join
+	j      *Join // nil: the bitmap is there
 	loader func() loader
-	once   sync.Once // builds
+	asked  atomic.Int64 // rows
+	once   sync.Once    // builds
 	base   uint64
 	bits   []uint64 // nil: the table is asked
 }
@@ -35,6 +38,11 @@ func (j *Join) MembersOf(key int, built arrow.Array) *Members {
 	if lo > hi || hi-lo >= widestSpan(built.Len()) {
 		return nil
 	}
+	if !small(hi-lo, built.Len()) {
+		one := NewJoin(ts, nil)
+		one.Build([]arrow.Array{built}, built.Len())
+		return one.Members()
+	}
 	m.begin(lo, hi)
 	count := 0
 	for i, w := range k.words {
@@ -53,12 +61,29 @@ func (j *Join) MembersOf(key int, built arrow.Array) *Members {
 // cache, and a look into it costs a fraction of one into them.
 func widestSpan(keys int) uint64 { return uint64(max(8<<20, 256*keys)) }
 
+// small reports whether a bitmap of a range costs no more than the keys have cost already, at a word each nanosecond.
+func small(span uint64, keys int) bool { return span>>6 <= uint64(max(1<<10, 32*keys)) }
+
+// askedWords is how many words of a bitmap a row pays for that is looked up in it and not in the table.
+const askedWords = 4
+
 func (m *Members) begin(lo, hi uint64) { m.base, m.bits = lo, make([]uint64, (hi-lo)>>6+1) }
 
 func (m *Members) set(key uint64) { m.bits[(key-m.base)>>6] |= 1 << ((key - m.base) & 63) }
 
+// pays reports, before n more rows are asked about, whether it is time for build.
+func (m *Members) pays(n int) bool {
+	if m.j == nil {
+		return true
+	}
+	rows := m.asked.Add(int64(n))
+	t, ok := m.j.groups.index.(*wordTable)
+	return !ok || small(t.max-t.min, t.count) || uint64(rows)*askedWords >= (t.max-t.min)>>6
+}
+
+// build makes the bitmap if it is worth one at all.
 func (m *Members) build() {
-	if m.bits != nil {
+	if m.j == nil {
 		return
 	}
 	t, ok := m.j.groups.index.(*wordTable)
@@ -81,24 +106,42 @@ func (m *Members) build() {
 // Selector returns a goroutine's test: it writes the rows whose key is a member to rows, which has room for n, and returns
 // their number.
 func (m *Members) Selector() func(cols []arrow.Array, n int, rows []int32) int {
-	m.once.Do(m.build)
-	if m.bits == nil {
-		p, found := m.j.Prober(), []bool(nil)
-		return func(cols []arrow.Array, n int, rows []int32) int {
-			if cap(found) < n {
-				found = make([]bool, n)
+	var table, test func(cols []arrow.Array, n int, rows []int32) int
+	return func(cols []arrow.Array, n int, rows []int32) int {
+		if test == nil && m.pays(n) {
+			if m.once.Do(m.build); m.bits != nil {
+				test = m.inBitmap()
 			}
-			p.Exists(cols, n, found[:n])
-			k := 0
-			for i, f := range found[:n] {
-				rows[k] = int32(i)
-				if f {
-					k++
-				}
-			}
-			return k
 		}
+		if test == nil {
+			if table == nil {
+				table = m.inTable()
+			}
+			return table(cols, n, rows)
+		}
+		return test(cols, n, rows)
 	}
+}
+
+func (m *Members) inTable() func(cols []arrow.Array, n int, rows []int32) int {
+	p, found := m.j.Prober(), []bool(nil)
+	return func(cols []arrow.Array, n int, rows []int32) int {
+		if cap(found) < n {
+			found = make([]bool, n)
+		}
+		p.Exists(cols, n, found[:n])
+		k := 0
+		for i, f := range found[:n] {
+			rows[k] = int32(i)
+			if f {
+				k++
+			}
+		}
+		return k
+	}
+}
+
+func (m *Members) inBitmap() func(cols []arrow.Array, n int, rows []int32) int {
 	load := m.loader()
 	return func(cols []arrow.Array, n int, rows []int32) int {
 		k := load.load(cols, n)
