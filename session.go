@@ -81,48 +81,6 @@ func (s *Session) fnEnv(ctx context.Context) *fn.Env {
 	return &fn.Env{Ctx: ctx, Now: s.clock.Now(), TimeZone: s.cfg.Load().zone, Rand: s.rand}
 }
 
-// Prepare looks at a text before it is run. unknown lists the relations that it names and the session does not have, so that
-// a host language can look for variables of these names. prompt reports whether planning and starting it waits for nothing: it
-// is one query over tables in memory and calls no function of the host. Text that does not parse names nothing.
-func (s *Session) Prepare(text string) (unknown []string, prompt bool) {
-	stmts, err := sql.Parse(text)
-	if err != nil {
-		return nil, false
-	}
-	cat := s.cat.Load()
-	seen := map[string]bool{}
-	prompt = len(stmts) == 1 && len(cat.udfs) == 0 && plainQuery(stmts[0])
-	for _, st := range stmts {
-		for _, name := range sql.TableNames(st) {
-			e := cat.get(name)
-			prompt = prompt && e != nil && e.table != nil
-			if low := strings.ToLower(name); !seen[low] && !strings.Contains(name, ".") && e == nil {
-				seen[low] = true
-				unknown = append(unknown, name)
-			}
-		}
-	}
-	return unknown, prompt
-}
-
-// plainQuery reports whether a statement is a query whose relations are all names.
-func plainQuery(st sql.Statement) bool {
-	q, plain := st.(*sql.Query)
-	if plain {
-		sql.Inspect(q, func(n sql.Node) bool {
-			if ref, ok := n.(sql.TableRef); ok {
-				switch ref.(type) {
-				case *sql.Table, *sql.WindowTable, *sql.SubqueryTable, *sql.Join:
-				default:
-					plain = false
-				}
-			}
-			return plain
-		})
-	}
-	return plain
-}
-
 // Query runs every statement of the text and returns the last one's query. A SELECT is planned and runs when it is
 // read; everything else runs at once. The result is nil when the last statement has no rows. locals are relations
 // that only this text sees, behind the catalog's.

@@ -90,6 +90,36 @@ def test_ctrl_c(work: str) -> None:
         child.kill()
 
 
+def test_ctrl_c_while_a_text_is_planned() -> None:
+    """Planning computes what depends on no row, and hears of no cancelling meanwhile: it has a thread of its own then."""
+    program = """
+        import os, riverbed as rb
+        calls = (f"levenshtein(repeat('a', 60000), repeat('b', {60000 - i}))" for i in range(100))
+        text = f"SELECT {', '.join(calls)}"
+        print("ready", flush=True)
+        try:
+            rb.Session().sql(text).to_pylist()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+            os._exit(0)
+        """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
+    guard = threading.Timer(HANG_SECONDS, child.kill)
+    guard.start()
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        sent = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted\n"
+        print(f"planning: interrupted after {time.monotonic() - sent:.3f} s")
+        assert child.wait() == 0
+    finally:
+        guard.cancel()
+        child.kill()
+
+
 def test_signals_during_a_query_over_tables_in_memory() -> None:
     """Such a query is planned and started in the main thread itself; handlers of signals run all the same."""
     program = """
