@@ -70,7 +70,7 @@ func callUDF(run context.Context, fn C.rb_udf_fn, hostContext C.uint64_t, args [
 	if rc != 0 {
 		return nil, errs.New(errs.Data, "call function", "it raised %s", s.message())
 	}
-	C.rbi_mend_array((*C.struct_ArrowArray)(unsafe.Pointer(s.out)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.outSchema)))
+	C.rbi_take_array((*C.struct_ArrowArray)(unsafe.Pointer(s.out)), (*C.struct_ArrowSchema)(unsafe.Pointer(s.outSchema)))
 	field, got, err := cdata.ImportCArray(s.out, s.outSchema)
 	if err != nil {
 		return nil, errs.New(errs.Data, "call function", "it returned no Arrow array: %w", err)

@@ -10,16 +10,23 @@
 /* A host that shuts down must not be called any more, and must not go while a call is in it. */
 static atomic_int quiet, inside;
 
-static int enter(char *err, int64_t err_cap) {
+int rbi_enter(void) {
   atomic_fetch_add(&inside, 1);
   if (!atomic_load(&quiet)) return 1;
   atomic_fetch_sub(&inside, 1);
+  return 0;
+}
+
+void rbi_leave(void) { atomic_fetch_sub(&inside, 1); }
+
+static int enter(char *err, int64_t err_cap) {
+  if (rbi_enter()) return 1;
   strncpy(err, "RuntimeError: the host program is shutting down", (size_t)err_cap - 1);
   return 0;
 }
 
 static int32_t leave(int32_t rc) {
-  atomic_fetch_sub(&inside, 1);
+  rbi_leave();
   return rc;
 }
 
@@ -43,7 +50,8 @@ int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, rb_handle batch, char *er
   return leave(fn(context, batch, err, err_cap));
 }
 
-/* rb_quiesce refuses all further callbacks, and waits at most so long for those that run to end. */
+/* rb_quiesce refuses all further callbacks and gives nothing of the host's back any more; it waits at most so long for
+ * what of that runs to end. */
 __attribute__((visibility("default"))) void rb_quiesce(int64_t timeout_ms) {
   const struct timespec millisecond = {0, 1000000};
   atomic_store(&quiet, 1);

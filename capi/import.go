@@ -167,7 +167,7 @@ func (r *relation) table() (*riverbed.ArrowTable, error) {
 
 // importStream reads a C stream to its end.
 func importStream(stream unsafe.Pointer) (*relation, error) {
-	C.rbi_mend_stream((*C.struct_ArrowArrayStream)(stream))
+	C.rbi_take_stream((*C.struct_ArrowArrayStream)(stream))
 	r, err := cdata.ImportCRecordReader((*cdata.CArrowArrayStream)(stream), nil)
 	if err != nil {
 		return nil, errs.New(errs.Source, "import", "the Arrow stream cannot be read: %w", err)
@@ -196,7 +196,7 @@ func importStream(stream unsafe.Pointer) (*relation, error) {
 
 // importBatch moves one batch in.
 func importBatch(arr, schema unsafe.Pointer) (*relation, error) {
-	C.rbi_mend_array((*C.struct_ArrowArray)(arr), (*C.struct_ArrowSchema)(schema))
+	C.rbi_take_array((*C.struct_ArrowArray)(arr), (*C.struct_ArrowSchema)(schema))
 	b, err := cdata.ImportCRecordBatch((*cdata.CArrowArray)(arr), (*cdata.CArrowSchema)(schema))
 	if err != nil {
 		return nil, errs.New(errs.Source, "import", "the Arrow batch cannot be read: %w", err)

@@ -67,7 +67,7 @@ func lenderOf(data []byte, lent []flow.Lent) flow.Lent {
 
 // lend moves one batch in without copying it. The caller releases what it returns, and the batch with it.
 func lend(arr, schema unsafe.Pointer) (flow.LentBatch, error) {
-	C.rbi_mend_array((*C.struct_ArrowArray)(arr), (*C.struct_ArrowSchema)(schema))
+	C.rbi_take_array((*C.struct_ArrowArray)(arr), (*C.struct_ArrowSchema)(schema))
 	b, err := cdata.ImportCRecordBatch((*cdata.CArrowArray)(arr), (*cdata.CArrowSchema)(schema))
 	if err != nil {
 		return flow.LentBatch{}, errs.New(errs.Source, "import", "the Arrow batch cannot be read: %w", err)

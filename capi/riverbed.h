@@ -56,8 +56,13 @@ int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, uint64_t run, struct ArrowA
                      struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap);
 int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, rb_handle batch, char *err, int64_t err_cap);
 
-/* nulls.c: arrays of the null type that came with a buffer have none afterwards; in a stream, those still to come. */
-void rbi_mend_array(struct ArrowArray *array, const struct ArrowSchema *schema);
-void rbi_mend_stream(struct ArrowArrayStream *stream);
+/* Around what may run the host's code: rbi_leave follows where rbi_enter answers 1. After rb_quiesce it answers 0. */
+int rbi_enter(void);
+void rbi_leave(void);
+
+/* foreign.c: what is done to an array that comes in before anything else, and in a stream to those still to come. Arrays of
+ * the null type that came with a buffer have none afterwards; after rb_quiesce nothing is given back to the host. */
+void rbi_take_array(struct ArrowArray *array, const struct ArrowSchema *schema);
+void rbi_take_stream(struct ArrowArrayStream *stream);
 
 #endif

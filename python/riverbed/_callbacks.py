@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import itertools
@@ -91,14 +90,7 @@ def _trampolines() -> tuple[Any, Any]:
     with _lock:
         if _made is None:
             _made = _native.UDF(_call_udf), _native.SINK(_call_sink)
-            # Before the interpreter goes, the library must have stopped calling it.
-            atexit.register(_quiesce)
     return _made
-
-
-def _quiesce() -> None:
-    if _native.alive():
-        _native.library().rb_quiesce(ctypes.c_int64(2000))
 
 
 def _call_udf(context: int, array: int, schema: int, out: int, out_schema: int, message: int, capacity: int) -> int:

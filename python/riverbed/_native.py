@@ -3,6 +3,7 @@
 Typed in _native.pyi, which is kept by hand; capi/riverbed.h has the rules.
 """
 
+import atexit
 import contextlib
 import ctypes
 import json
@@ -108,6 +109,8 @@ class _Library:
         self.dll.rb_free.argtypes, self.dll.rb_free.restype = [_void], None
         self.dll.rb_alloc.argtypes, self.dll.rb_alloc.restype = [_i64], _void
         self.dll.rb_gc.argtypes, self.dll.rb_gc.restype = [], None
+        self.dll.rb_quiesce.argtypes, self.dll.rb_quiesce.restype = [_i64], None
+        atexit.register(_quiesce)
 
 
 _library = None
@@ -143,6 +146,12 @@ def library():
 def alive():
     """Whether calls reach the library: it is loaded, and this is no forked child."""
     return _library is not None and not _forked
+
+
+def _quiesce():
+    """Say goodbye: before the interpreter goes, no thread of the library may call it, or give it objects back."""
+    if alive():
+        library().rb_quiesce(2000)
 
 
 def take_text(text):

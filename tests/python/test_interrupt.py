@@ -91,7 +91,7 @@ def test_ctrl_c(work: str) -> None:
 
 
 def test_ctrl_c_while_a_text_is_planned() -> None:
-    """Planning computes what depends on no row, and hears of no cancelling meanwhile: it has a thread of its own then."""
+    """Planning computes what depends on no row, and hears of no cancelling meanwhile: it runs in a helper thread."""
     program = """
         import os, riverbed as rb
         calls = (f"levenshtein(repeat('a', 60000), repeat('b', {60000 - i}))" for i in range(100))

@@ -201,3 +201,38 @@ def test_a_run_in_the_background_does_not_disturb_the_exit(run_python: Run) -> N
         """
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_is_given_back_to_an_interpreter_that_ends(run_python: Run) -> None:
+    """A thread of the library that waits for the GIL when the interpreter ends would take the process with it.
+
+    It waits for certain here: the hook runs last, behind the library's own, and keeps the GIL to the end.
+    """
+    done = run_python(
+        """
+        import atexit, sys, time
+
+        def hold():
+            sys.setswitchinterval(1000)
+            library.rb_drop(changes._handle.number)  # closes in a thread of the library, which releases the rows
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                pass
+
+        class Last:
+            def __del__(self, sleep=time.sleep):
+                sleep(0.1)  # gives the GIL away while the interpreter ends
+
+        atexit.register(hold)
+        import numpy as np, pyarrow as pa
+        import riverbed as rb
+        from riverbed import _native
+        library = _native.library()
+        session, rows, last = rb.Session(), rb.MemoryStream(), Last()
+        session.create_stream("s", source=rows, schema={"a": "BIGINT"})
+        changes = session.sql("SELECT a FROM s WHERE a >= 0").subscribe(queue_size=1)
+        for i in range(20):
+            rows.push(pa.table({"a": pa.array(np.arange(i, i + 1000))}))
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
