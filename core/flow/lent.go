@@ -42,5 +42,5 @@ func dataLiesIn(d arrow.ArrayData, l Lent) bool {
 			return true
 		}
 	}
-	return false
+	return d.DataType().ID() == arrow.DICTIONARY && dataLiesIn(d.Dictionary(), l)
 }
