@@ -86,7 +86,7 @@ fuzz: setup ## every Go fuzz target for FUZZTIME each (FUZZTIME=30s)
 .PHONY: bench
 bench: setup ## benchmarks beside their peers (CASE=tpch, nexmark, nexmark/q5, groupby, …; bench/run.py --help lists them)
 	@python tools/requirements.py bench | uv pip install -q --python $(VENV)/bin/python -r -
-	python bench/run.py $(CASE)
+	python bench/run.py $(CASE) $(OPTIONS)
 
 .PHONY: bench-compare
 bench-compare: setup ## a commit against the tree as it is (BASE=commit CASE=tpch), or two results of make bench (OLD=file NEW=file)

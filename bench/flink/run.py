@@ -24,7 +24,9 @@ import sys
 from typing import Any
 
 import harness
+from nexmark.run import events as nexmark_events
 
+ONLY_BY_NAME = True
 HERE = pathlib.Path(__file__).resolve().parent
 HOME = HERE.parent.parent / "build" / "flink"
 VERSION = "2.3.0"
@@ -100,13 +102,9 @@ def main(argv: list[str]) -> None:
     p.add_argument("--state", choices=["rocksdb", "hashmap"], default="rocksdb", help="where Flink keeps its state")
     p.add_argument("--alone", action="store_true", help="without Flink")
     a = p.parse_args(argv)
-    sys.path.insert(0, str(HERE.parent / "nexmark"))
     questions = [a.part] if a.part else [q for q in a.queries.split(",") if q] or list(FLINK)
     folder = harness.DATA / f"nexmark-{a.events}"
-    if not folder.exists():
-        raise SystemExit(
-            f"bench flink: make the events first: python bench/run.py nexmark --events {a.events} --queries q0"
-        )
+    nexmark_events(a.events)
     flink = None if a.alone else python()
     ours: dict[str, list[dict[str, Any]]] = {q: [] for q in questions}
     theirs: dict[str, list[dict[str, Any]]] = {q: [] for q in questions}
