@@ -30,12 +30,12 @@ var arithmetic = []*Scalar{
 		Overloads: join(floatOps(kernels.DivFloat[float32], kernels.DivFloat[float64]), timeDivide),
 		Examples:  []Example{{SQL: "7 / 2", Want: "3.5"}, {SQL: "1 / 0", Want: "inf"}}},
 	{Name: "//", Category: Math, Operator: true, Summary: "Divide: whole numbers towards zero, others as floating-point numbers; dividing by zero is an error.", Aliases: []string{"divide"},
-		Overloads: join(integerOps(quotient[int8](), quotient[int16](), quotient[int32](), quotient[int64](), quotient[uint8](), quotient[uint16](), quotient[uint32](), quotient[uint64](), wideQuotient, uwide(divUWide)),
+		Overloads: join(divisions(quotient[int8](), quotient[int16](), quotient[int32](), quotient[int64](), quotient[uint8](), quotient[uint16](), quotient[uint32](), quotient[uint64](), wideQuotient, uwide(divUWide)),
 			[]Overload{fallible(Types{types.Float32, types.Float32}, types.Float32, floatQuotient[float32]),
 				fallible(Types{types.Float64, types.Float64}, types.Float64, floatQuotient[float64])}),
 		Examples: []Example{{SQL: "7 // 2", Want: "3"}, {SQL: "-7 // 2", Want: "-3"}, {SQL: "7.5 // 2", Want: "3.75"}}},
 	{Name: "%", Category: Math, Operator: true, Summary: "The remainder of a division, with the sign of the dividend; dividing by zero is an error, of floats NaN.", Aliases: []string{"mod"},
-		Overloads: join(integerOps(remainder[int8](), remainder[int16](), remainder[int32](), remainder[int64](), remainder[uint8](), remainder[uint16](), remainder[uint32](), remainder[uint64](), wideRemainder, uwide(modUWide)),
+		Overloads: join(divisions(remainder[int8](), remainder[int16](), remainder[int32](), remainder[int64](), remainder[uint8](), remainder[uint16](), remainder[uint32](), remainder[uint64](), wideRemainder, uwide(modUWide)),
 			[]Overload{strict(Types{types.Float32, types.Float32}, types.Float32, floatRemainder[float32]),
 				strict(Types{types.Float64, types.Float64}, types.Float64, floatRemainder[float64])}, decimalRemainder),
 		Examples: []Example{{SQL: "-7 % 3", Want: "-1"}, {SQL: "mod(7, 3)", Want: "1"}}},
@@ -57,6 +57,24 @@ func integerOps(k ...Kernel) []Overload {
 	out := make([]Overload, len(ints))
 	for i, t := range ints {
 		out[i] = fallible(Types{t, t}, t, k[i])
+	}
+	return out
+}
+
+// divisions are integerOps that cannot fail where the divisor is a constant, neither 0 nor −1, by which the least number
+// would overflow. Conditions such as x // 32 = 5 then go where the rows are fewest.
+func divisions(k ...Kernel) []Overload {
+	out := integerOps(k...)
+	for i := range out {
+		out[i].Resolve = func(_ []types.Type, consts []types.Value) (Resolved, error) {
+			switch v := consts[1].(type) {
+			case int64:
+				return Resolved{Safe: v != 0 && v != -1}, nil
+			case uint64:
+				return Resolved{Safe: v != 0}, nil
+			}
+			return Resolved{}, nil
+		}
 	}
 	return out
 }
