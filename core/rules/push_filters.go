@@ -390,15 +390,15 @@ func implied(left, right []expr.Expr, e expr.Expr, lc, rc plan.ColSet) ([]expr.E
 	return left, right
 }
 
-// joinKeys takes equalities of the two sides out of conditions and makes keys of them. A side that may fail is asked about all rows then,
-// not only about those that have a partner, as in ON; but not about rows that a condition before it, which stays, would keep from it.
+// joinKeys takes equalities of the two sides out of conditions and makes keys of them. A side that may fail is asked about
+// all its rows then, not only about those that have a partner: so ON does, and so joins judge rows (docs/operator-semantics.md).
 func joinKeys(j *plan.Join, conds []expr.Expr, lc, rc plan.ColSet) []expr.Expr {
 	var rest []expr.Expr
 	keys := slices.Clone(j.Keys)
 	for _, e := range conds {
 		l, r, nullSafe, ok := plan.Equality(e)
 		switch {
-		case !ok || expr.Volatile(e) || len(rest) > 0 && expr.Fallible(e):
+		case !ok || expr.Volatile(e):
 		case sideOf(l, lc) && sideOf(r, rc):
 			keys = append(keys, plan.EquiKey{Left: l, Right: r, NullSafe: nullSafe})
 			continue
