@@ -93,20 +93,7 @@ func newFirstRows(t *topN, decl state.Decl, order []expr.Expr, keys []rowkey.Key
 
 // Prepare puts the partition and order columns behind the row's.
 func (f *firstRows) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
-	return f.prepare(env, d.Columns(), d.Rows())
-}
-
-func (f *firstRows) prepare(env *fn.Env, cols []arrow.Array, n int) (Batch, error) {
-	part, err := f.part.EvalArrays(env, cols, n)
-	if err != nil {
-		return Batch{}, err
-	}
-	order, err := f.order.EvalArrays(env, cols, n)
-	if err != nil {
-		return Batch{}, err
-	}
-	all := append(append(append(make([]arrow.Array, 0, len(cols)+len(part)+len(order)), cols...), part...), order...)
-	return Batch{Cols: all, N: n, Hash: hashOf(part, n)}, nil
+	return withKeys(f.part, f.order, env, d.Columns(), d.Rows())
 }
 
 func (f *firstRows) Process(_ *Ctx, _ int, in Batch) error {
@@ -390,7 +377,7 @@ func (f *firstRows) Restored(env *fn.Env) error {
 	if err != nil {
 		return err
 	}
-	in, err := f.prepare(env, cols, len(slots))
+	in, err := withKeys(f.part, f.order, env, cols, len(slots))
 	if err != nil {
 		return err
 	}

@@ -163,22 +163,22 @@ func indexOf(decl state.Decl) state.Decl {
 
 // Prepare puts the partition and order columns behind the row's.
 func (t *topN) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
-	in, err := t.prepare(env, d.Columns(), d.Rows())
+	in, err := withKeys(t.part, t.order, env, d.Columns(), d.Rows())
 	in.W = d.Weights()
 	return in, err
 }
 
-func (t *topN) prepare(env *fn.Env, cols []arrow.Array, n int) (Batch, error) {
-	part, err := t.part.EvalArrays(env, cols, n)
+// withKeys is a batch of the row's columns, its partition's and its order's, by the hash of the partition's.
+func withKeys(part, order *expr.Program, env *fn.Env, cols []arrow.Array, n int) (Batch, error) {
+	parts, err := part.EvalArrays(env, cols, n)
 	if err != nil {
 		return Batch{}, err
 	}
-	order, err := t.order.EvalArrays(env, cols, n)
+	orders, err := order.EvalArrays(env, cols, n)
 	if err != nil {
 		return Batch{}, err
 	}
-	all := append(append(append(make([]arrow.Array, 0, len(cols)+len(part)+len(order)), cols...), part...), order...)
-	return Batch{Cols: all, N: n, Hash: hashOf(part, n)}, nil
+	return Batch{Cols: slices.Concat(cols, parts, orders), N: n, Hash: hashOf(parts, n)}, nil
 }
 
 func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
@@ -537,7 +537,7 @@ func (t *topN) Restored(env *fn.Env) error {
 	if err != nil {
 		return err
 	}
-	in, err := t.prepare(env, cols, len(slots))
+	in, err := withKeys(t.part, t.order, env, cols, len(slots))
 	if err != nil {
 		return err
 	}
