@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
+from typing import IO
 
 import pytest
 
@@ -27,6 +30,21 @@ WORK = {
     "pipeline": 'session.sql("SELECT a FROM s").sink(print).run()',
     "turn": 'session.sql("DELETE FROM t")',
 }
+
+
+@contextlib.contextmanager
+def ready_child(program: str) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """Run a program in a child that says when it is ready; gives the child and what it prints from then on."""
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
+    guard = threading.Timer(HANG_SECONDS, child.kill)
+    guard.start()
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        yield child, child.stdout
+    finally:
+        guard.cancel()
+        child.kill()
 
 
 @pytest.mark.parametrize("work", WORK)
@@ -72,22 +90,14 @@ def test_ctrl_c(work: str) -> None:
         session.sql("INSERT INTO t VALUES (3)")
         print(session.sql("SELECT n, (SELECT count(*) FROM t) AS t FROM v").to_pylist())
         """
-    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
-    guard = threading.Timer(HANG_SECONDS, child.kill)
-    guard.start()
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
+    with ready_child(program) as (child, said):
         time.sleep(0.5)  # so that it is usually under way; an interrupt before that is one too
         sent = time.monotonic()
         child.send_signal(signal.SIGINT)
-        assert child.stdout.readline() == "interrupted\n"
+        assert said.readline() == "interrupted\n"
         print(f"{work}: interrupted after {time.monotonic() - sent:.3f} s")
-        assert child.stdout.read() == "[{'n': 1, 't': 2}]\n[{'n': 3, 't': 3}]\n"
+        assert said.read() == "[{'n': 1, 't': 2}]\n[{'n': 3, 't': 3}]\n"
         assert child.wait() == 0
-    finally:
-        guard.cancel()
-        child.kill()
 
 
 def test_ctrl_c_while_a_text_is_planned() -> None:
@@ -103,21 +113,13 @@ def test_ctrl_c_while_a_text_is_planned() -> None:
             print("interrupted", flush=True)
             os._exit(0)
         """
-    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
-    guard = threading.Timer(HANG_SECONDS, child.kill)
-    guard.start()
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
+    with ready_child(program) as (child, said):
         time.sleep(0.5)
         sent = time.monotonic()
         child.send_signal(signal.SIGINT)
-        assert child.stdout.readline() == "interrupted\n"
+        assert said.readline() == "interrupted\n"
         print(f"planning: interrupted after {time.monotonic() - sent:.3f} s")
         assert child.wait() == 0
-    finally:
-        guard.cancel()
-        child.kill()
 
 
 def test_signals_during_a_query_over_tables_in_memory() -> None:
@@ -136,20 +138,12 @@ def test_signals_during_a_query_over_tables_in_memory() -> None:
             print("interrupted", flush=True)
         print([t.name for t in threading.enumerate()], session.sql("SELECT count(*) AS n FROM r").to_pylist())
         """
-    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
-    guard = threading.Timer(HANG_SECONDS, child.kill)
-    guard.start()
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
+    with ready_child(program) as (child, said):
         time.sleep(0.2)
         child.send_signal(signal.SIGUSR1)
-        assert child.stdout.readline() == "handled\n"
+        assert said.readline() == "handled\n"
         child.send_signal(signal.SIGINT)
-        assert child.stdout.readline() == "interrupted\n"
+        assert said.readline() == "interrupted\n"
         # The helper is of CREATE TABLE.
-        assert child.stdout.read() == "['MainThread', 'riverbed-idle'] [{'n': 200000}]\n"
+        assert said.read() == "['MainThread', 'riverbed-idle'] [{'n': 200000}]\n"
         assert child.wait() == 0
-    finally:
-        guard.cancel()
-        child.kill()
