@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -155,7 +154,7 @@ func joined(parts []arrow.RecordBatch) arrow.RecordBatch {
 
 // BenchmarkDelta keeps TPC-H queries up to date under changes of 1,000 lines: 500 go and the 500 that went before come back.
 func BenchmarkDelta(b *testing.B) {
-	debug.SetGCPercent(400) // as the library
+	paceCollector()
 	text, err := os.ReadFile("../../../core/sql/testdata/tpch.sql")
 	if err != nil {
 		b.Fatal(err)
@@ -209,7 +208,7 @@ func negative(rows arrow.RecordBatch) []int64 {
 
 // BenchmarkGroupedSum changes 5,000 rows of a sum over 10 M rows and 1 M groups.
 func BenchmarkGroupedSum(b *testing.B) {
-	debug.SetGCPercent(400)
+	paceCollector()
 	s := open(b)
 	_, rows := query(b, s, "SELECT (range * 7919) % 1000000 AS k, range AS v FROM range(10000000)")
 	m := maintain(b, "SELECT k, sum(v) AS s FROM t GROUP BY k", map[string][]arrow.RecordBatch{"t": rows})

@@ -8,7 +8,6 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -195,7 +194,7 @@ func (n *nexmark) batch(b *testing.B, text string) (rows int) {
 
 // BenchmarkNexmark runs the questions incrementally, events pushed and changes read in this process, and as batch.
 func BenchmarkNexmark(b *testing.B) {
-	debug.SetGCPercent(400) // as the library
+	paceCollector()
 	text, err := os.ReadFile("../../../bench/nexmark/queries.sql")
 	if err != nil {
 		b.Fatal(err)

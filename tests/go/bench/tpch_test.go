@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,7 +44,7 @@ func cpu(b *testing.B) float64 {
 
 // BenchmarkTPCH runs the 22 queries at scale factor 1.
 func BenchmarkTPCH(b *testing.B) {
-	debug.SetGCPercent(400) // as the library
+	paceCollector()
 	dir := folder(b)
 	text, err := os.ReadFile("../../../core/sql/testdata/tpch.sql")
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -88,7 +87,7 @@ func (x *transactions) change() {
 
 // BenchmarkCommit is the COMMIT of such a transaction with a view over the tables, and the statements before it beside it.
 func BenchmarkCommit(b *testing.B) {
-	debug.SetGCPercent(400) // as the library
+	paceCollector()
 	text, err := os.ReadFile("../../../core/sql/testdata/tpch.sql")
 	if err != nil {
 		b.Fatal(err)
