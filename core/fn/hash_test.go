@@ -333,5 +333,5 @@ func argument(r *rand.Rand, name string, t types.Type, place int, kind numbers) 
 var words = []string{
 	"", "a", "abc", "Ünïcode ß", "12", "-3.75", "2024-02-29", "2024-02-29 12:34:56.789", "12:34:56", "year", "day", "hour", "month", "microsecond",
 	"%Y-%m-%d", "%H:%M", "a.c", "(b)(c)?", "[a-z]+", "%b%", "a_c", "g", "i", `{"a": [1, {"b": null}], "c": "x"}`, "$.a[0]", "/a/1/b", "a", "c", "[1, 2, 3]",
-	"aGVsbG8=", "deadbeef", "UTC", "Europe/Berlin", "0101", "{} and {}", "%d %s", "https://example.org/a/b?c=d#e", "/tmp/a.b.csv", "true", "no",
+	"aGVsbG8=", "deadbeef", "UTC", "Europe/Berlin", "0101", "{} and {}", "%d %s", "https://example.org/a/b?c=d#e", "/data/a.b.csv", "true", "no",
 }
