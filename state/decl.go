@@ -8,6 +8,7 @@ package state
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/riverbed/riverbed/core/rowkey"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -49,10 +50,12 @@ type Column interface {
 	Bytes() int64
 }
 
-// Keys names n rows of a table: their key bytes, the hash of the key and the key group.
+// Keys names n rows of a table: their key bytes or, for a table that holds words, those (see Table.Pack), the hash of the key and
+// the key group.
 type Keys struct {
 	Offsets []uint32 // n+1
 	Data    []byte
+	Words   rowkey.Packed // Low is not nil: instead of bytes
 	Hash    []uint64
 	Group   []uint8
 }
@@ -60,5 +63,5 @@ type Keys struct {
 // Len is the number of keys.
 func (k Keys) Len() int { return len(k.Hash) }
 
-// At returns the bytes of key i.
+// At returns the bytes of key i, where keys are bytes.
 func (k Keys) At(i int) []byte { return k.Data[k.Offsets[i]:k.Offsets[i+1]] }

@@ -76,7 +76,7 @@ func (x *index) settle(t *Table, h uint64, key []byte, slot uint32) uint32 {
 	return x.find(t, h, key)
 }
 
-// find returns the slot of a key, or NoSlot.
+// find returns the slot of a key's bytes, or NoSlot.
 func (x *index) find(t *Table, h uint64, key []byte) uint32 {
 	if len(x.cells) == 0 {
 		return NoSlot

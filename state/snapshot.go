@@ -58,7 +58,7 @@ func (t *Table) Dirty(since uint64) (Part, error) {
 	}
 	var gone []int
 	for i, e := range t.gone.epoch {
-		if e > since && (t.Decl.Key == Sequence || t.idx.find(t, t.gone.hash[i], t.gone.key(i)) == NoSlot) {
+		if e > since && (t.Decl.Key == Sequence || t.find(t.gone.hash[i], t.gone.key(i)) == NoSlot) {
 			gone = append(gone, i)
 		}
 	}
@@ -141,7 +141,7 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 		}
 		s := NoSlot
 		if t.Decl.Key == RowKey {
-			s = t.idx.find(t, h, key)
+			s = t.find(h, key)
 		} else if at, ok := have[sequence{g, binary.BigEndian.Uint64(key)}]; ok {
 			s = at
 		}
@@ -154,11 +154,11 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 		if s == NoSlot {
 			s = t.take(h, g)
 			if t.Decl.Key == RowKey {
-				t.keys.set(s, key)
+				t.setKey(s, key)
 				t.idx.insert(h, s)
 			} else {
 				n := binary.BigEndian.Uint64(key)
-				*t.seqs.At(s), t.seq[g] = n, max(t.seq[g], n+1)
+				t.heads.At(s).hash, t.seq[g] = n, max(t.seq[g], n+1)
 			}
 		}
 		rows, slots = append(rows, uint32(i)), append(slots, s)
@@ -179,6 +179,25 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 	return nil
 }
 
+// find returns the slot of a key's bytes, or NoSlot.
+func (t *Table) find(h uint64, key []byte) uint32 {
+	if !t.Packed() {
+		return t.idx.find(t, h, key)
+	}
+	high, low, nulls := t.words.pack.ParseKey(key)
+	return t.idx.findWords(t, h, high, low, nulls)
+}
+
+// setKey gives a slot its key.
+func (t *Table) setKey(slot uint32, key []byte) {
+	if !t.Packed() {
+		t.keys.set(slot, key)
+		return
+	}
+	high, low, nulls := t.words.pack.ParseKey(key)
+	t.setWords(slot, high, low, nulls)
+}
+
 // sequence names a row of a table without an index.
 type sequence struct {
 	group uint8
@@ -192,7 +211,7 @@ func (t *Table) sequences() map[sequence]uint32 {
 	}
 	out := make(map[sequence]uint32, t.n)
 	for _, s := range t.All() {
-		out[sequence{t.Group(s), *t.seqs.At(s)}] = s
+		out[sequence{t.Group(s), t.heads.At(s).hash}] = s
 	}
 	return out
 }

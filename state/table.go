@@ -11,13 +11,11 @@ import (
 type Table struct {
 	Decl  Decl
 	cols  []Column
-	keys  heap            // of a table with row keys
-	hash  Chunked[uint64] // the same
-	seqs  Chunked[uint64] // of a table without: the number of each row
-	group Chunked[uint8]
-	live  Chunked[bool]
-	used  int // slots ever used
-	room  int // slots that there is room for
+	heads Chunked[head]
+	keys  heap  // of a table with row keys, unless it holds words
+	words words // the keys, where they are of one word or two
+	used  int   // slots ever used
+	room  int   // slots that there is room for
 	free  []uint32
 	idx   index
 	n     int
@@ -31,8 +29,16 @@ type Table struct {
 	gone     goneRows
 	tracking bool
 
-	fresh  []int32
-	number [8]byte
+	fresh   []int32
+	written []byte // the last key that was asked for
+}
+
+// head is what every row has.
+type head struct {
+	hash  uint64 // of its key; of a table without row keys its number
+	group uint8
+	live  bool
+	nulls uint8 // of a key of words
 }
 
 type dirtyRow struct {
@@ -88,31 +94,35 @@ func (t *Table) Len() int { return t.n }
 func (t *Table) Slots() int { return t.used }
 
 // Live reports whether a slot holds a row.
-func (t *Table) Live(slot uint32) bool { return *t.live.At(slot) }
+func (t *Table) Live(slot uint32) bool { return t.heads.At(slot).live }
 
 // Hash returns the hash of a slot's key, 0 without row keys.
 func (t *Table) Hash(slot uint32) uint64 {
 	if t.Decl.Key == Sequence {
 		return 0
 	}
-	return *t.hash.At(slot)
+	return t.heads.At(slot).hash
 }
 
 // Group returns the key group of a slot.
-func (t *Table) Group(slot uint32) uint8 { return *t.group.At(slot) }
+func (t *Table) Group(slot uint32) uint8 { return t.heads.At(slot).group }
 
 // Key returns the key bytes of a slot; valid until the next call or change.
 func (t *Table) Key(slot uint32) []byte {
-	if t.Decl.Key == Sequence {
-		binary.BigEndian.PutUint64(t.number[:], *t.seqs.At(slot))
-		return t.number[:]
+	switch {
+	case t.Decl.Key == Sequence:
+		t.written = binary.BigEndian.AppendUint64(t.written[:0], t.heads.At(slot).hash)
+	case t.Packed():
+		t.written = t.wordKey(slot, t.written[:0])
+	default:
+		return t.keys.get(slot)
 	}
-	return t.keys.get(slot)
+	return t.written
 }
 
 // Bytes is the memory held, roughly.
 func (t *Table) Bytes() int64 {
-	n := t.keys.bytes() + int64(8*t.hash.held()+8*t.seqs.held()+t.group.held()+t.live.held()+4*cap(t.free)+8*cap(t.idx.cells)+8*t.touched.held()+16*cap(t.dirty))
+	n := t.keys.bytes() + t.words.bytes() + int64(16*t.heads.held()+4*cap(t.free)+8*cap(t.idx.cells)+8*t.touched.held()+16*cap(t.dirty))
 	for _, c := range t.cols {
 		n += c.Bytes()
 	}
@@ -125,6 +135,10 @@ func (t *Table) Touched() int64 { return t.looks }
 // Find writes the slot of each key into slots, NoSlot where there is none.
 func (t *Table) Find(k Keys, slots []uint32) {
 	t.looks += int64(len(k.Hash))
+	if t.Packed() {
+		t.findPacked(&k, slots)
+		return
+	}
 	t.idx.probe(k.Hash, slots)
 	for i, h := range k.Hash {
 		slots[i] = t.idx.settle(t, h, k.At(i), slots[i])
@@ -137,6 +151,11 @@ func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 	t.fresh = t.fresh[:0]
 	t.looks += int64(k.Len())
 	t.idx.reserve(k.Len())
+	if t.Packed() {
+		t.upsertPacked(&k, slots)
+		t.grow()
+		return t.fresh
+	}
 	t.idx.probe(k.Hash, slots)
 	for i, h := range k.Hash {
 		key := k.At(i)
@@ -165,8 +184,7 @@ func (t *Table) Append(groups []uint8, slots []uint32) {
 		slots[i] = t.unused()
 	}
 	for i, g := range groups {
-		s := slots[i]
-		*t.live.At(s), *t.group.At(s), *t.seqs.At(s) = true, g, t.seq[g]
+		*t.heads.At(slots[i]) = head{hash: t.seq[g], group: g, live: true}
 		t.seq[g]++
 	}
 	t.n += len(groups)
@@ -181,10 +199,7 @@ func (t *Table) take(h uint64, group uint8) uint32 {
 	} else {
 		s = t.unused()
 	}
-	*t.live.At(s), *t.group.At(s) = true, group
-	if t.Decl.Key == RowKey {
-		*t.hash.At(s) = h
-	}
+	*t.heads.At(s) = head{hash: h, group: group, live: true}
 	t.n++
 	return s
 }
@@ -201,12 +216,11 @@ func (t *Table) unused() uint32 {
 // makeRoom makes room for n slots, or for some chunks more where there are many.
 func (t *Table) makeRoom(n int) {
 	t.room = min(n, t.room+1<<slotBits)
-	t.live.Resize(t.room)
-	t.group.Resize(t.room)
-	if t.Decl.Key == Sequence {
-		t.seqs.Resize(t.room)
-	} else {
-		t.hash.Resize(t.room)
+	t.heads.Resize(t.room)
+	switch {
+	case t.Packed():
+		t.words.resize(t.room)
+	case t.Decl.Key == RowKey:
 		t.keys.resize(t.room)
 	}
 	if t.tracking {
@@ -244,11 +258,14 @@ func (t *Table) Delete(slots []uint32) {
 			t.gone.add(t.epoch, t.Hash(s), t.Group(s), t.Key(s))
 			*t.touched.At(s) = 0
 		}
+		at := t.heads.At(s)
 		if t.Decl.Key == RowKey {
-			t.idx.remove(t.Hash(s), s)
-			t.keys.free(s)
+			t.idx.remove(at.hash, s)
+			if !t.Packed() {
+				t.keys.free(s)
+			}
 		}
-		*t.live.At(s) = false
+		at.live = false
 	}
 	for _, c := range t.cols {
 		c.Reset(slots)
