@@ -124,6 +124,7 @@ func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
 		a.distinct = append(a.distinct, d)
 	}
 	a.table = state.NewTable(aggregateDecl(names), cols...)
+	a.enc.into(a.table)
 	for _, d := range a.distinct {
 		if d != nil {
 			d.groups = a.table
@@ -485,8 +486,8 @@ func (a *aggregate) drop(slots []uint32) {
 	a.table.Delete(slots)
 }
 
-func (a *aggregate) Tables() []*state.Table {
-	out := []*state.Table{a.table}
+func (a *aggregate) Tables() []state.Stored {
+	out := []state.Stored{a.table}
 	for _, d := range a.distinct {
 		if d != nil {
 			out = append(out, d.table)

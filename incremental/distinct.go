@@ -31,6 +31,7 @@ var distinctSeen = state.Decl{Name: "distinct_seen", Version: 1, Key: state.RowK
 func newDistinctRows(ts []types.Type, c *closing) *distinct {
 	d := &distinct{types: ts, weight: &state.Int64s{}, closes: &state.Int64s{}, enc: newKeyEncoder(ts), closing: c, timers: newTimers()}
 	d.seen = state.NewTable(distinctSeen, d.weight, d.closes)
+	d.enc.into(d.seen)
 	return d
 }
 
@@ -99,7 +100,7 @@ func (d *distinct) Advance(ctx *Ctx, w flow.Watermark) error {
 	return nil
 }
 
-func (d *distinct) Tables() []*state.Table { return []*state.Table{d.seen} }
+func (d *distinct) Tables() []state.Stored { return []state.Stored{d.seen} }
 
 func (d *distinct) Restored(*fn.Env) error {
 	if d.closing != nil {

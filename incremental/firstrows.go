@@ -366,7 +366,7 @@ func (f *firstRows) drop(parts []uint32) {
 	f.parts.Delete(parts)
 }
 
-func (f *firstRows) Tables() []*state.Table { return []*state.Table{f.rows} }
+func (f *firstRows) Tables() []state.Stored { return []state.Stored{f.rows} }
 
 func (f *firstRows) Restored(env *fn.Env) error {
 	slots := f.rows.All()

@@ -131,6 +131,7 @@ func newHopAggregate(n *plan.Aggregate, w *plan.TimeWindow, emit plan.EmitPolicy
 		decl.Values = append(decl.Values, n.Aggs[i].Col.Name)
 	}
 	h.table = state.NewTable(decl, cols...)
+	h.enc.into(h.table)
 	return h, nil
 }
 
@@ -328,7 +329,7 @@ func (h *hopAggregate) expand(due []uint32) (Batch, []int32, error) {
 	return Batch{Cols: cols, N: len(rows), Hash: hashOf(cols, len(rows))}, rows, nil
 }
 
-func (h *hopAggregate) Tables() []*state.Table {
+func (h *hopAggregate) Tables() []state.Stored {
 	if h.windows.when == changelog {
 		return h.windows.Tables() // no slice outlives its step
 	}

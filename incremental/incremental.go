@@ -213,8 +213,8 @@ func (g *Graph) Stats() Stats {
 	return s
 }
 
-func (n *node) tables() []*state.Table {
-	var out []*state.Table
+func (n *node) tables() []state.Stored {
+	var out []state.Stored
 	for _, k := range n.keyed {
 		out = append(out, k.Tables()...)
 	}

@@ -415,7 +415,7 @@ func (j *join) crossed(own, other *arrangement) []uint32 {
 	return out
 }
 
-func (j *join) Tables() []*state.Table { return []*state.Table{j.side[0].rows, j.side[1].rows} }
+func (j *join) Tables() []state.Stored { return []state.Stored{j.side[0].rows, j.side[1].rows} }
 
 func (j *join) Restored(env *fn.Env) error {
 	for s, a := range j.side {

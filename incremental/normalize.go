@@ -376,7 +376,7 @@ func (o *normalize) drop(slots []uint32) error {
 	return nil
 }
 
-func (o *normalize) Tables() []*state.Table { return []*state.Table{o.rows, o.covered} }
+func (o *normalize) Tables() []state.Stored { return []state.Stored{o.rows, o.covered} }
 
 func (o *normalize) Restored(*fn.Env) error { return nil }
 

@@ -28,7 +28,7 @@ type Keyed interface {
 	Operator
 	// Prepare computes what Process needs of a delta, keys and hashes included. It depends on the delta alone.
 	Prepare(env *fn.Env, port int, d flow.Delta) (Batch, error)
-	Tables() []*state.Table
+	Tables() []state.Stored
 	// Restored rebuilds what is derived from the tables, after all their rows were loaded.
 	Restored(env *fn.Env) error
 }

@@ -102,7 +102,7 @@ func (s *setOp) Advance(ctx *Ctx, _ flow.Watermark) error {
 	return nil
 }
 
-func (s *setOp) Tables() []*state.Table { return []*state.Table{s.rows} }
+func (s *setOp) Tables() []state.Stored { return []state.Stored{s.rows} }
 
 func (s *setOp) Restored(*fn.Env) error {
 	s.held = s.rows.Len() > 0 // rows may have been held back; to judge one again changes nothing

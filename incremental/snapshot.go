@@ -38,7 +38,7 @@ type SourceState struct {
 }
 
 // Snapshot copies the graph's state. The graph may go on at once.
-func (g *Graph) Snapshot() (*Snapshot, error) { return g.save((*state.Table).Snapshot) }
+func (g *Graph) Snapshot() (*Snapshot, error) { return g.save(state.Stored.Snapshot) }
 
 // Changes is a snapshot of what changed since the last call, or since the start: of the state tables it holds the rows that
 // changed and the keys that went. It needs Options.TrackChanges.
@@ -46,7 +46,7 @@ func (g *Graph) Changes() (*Snapshot, error) {
 	if !g.opts.TrackChanges {
 		return nil, errs.New(errs.Usage, "snapshot", "this run does not track changes")
 	}
-	return g.save(func(t *state.Table) (state.Part, error) {
+	return g.save(func(t state.Stored) (state.Part, error) {
 		p, err := t.Dirty(0)
 		t.Forget(t.Cut())
 		return p, err
@@ -71,7 +71,7 @@ func (s *Snapshot) Add(changes *Snapshot) {
 	s.Operators = operators
 }
 
-func (g *Graph) save(rows func(*state.Table) (state.Part, error)) (*Snapshot, error) {
+func (g *Graph) save(rows func(state.Stored) (state.Part, error)) (*Snapshot, error) {
 	if g.failed != nil {
 		return nil, errs.New(errs.Usage, "snapshot", "an earlier step of this run failed: %w", g.failed)
 	}
@@ -176,9 +176,9 @@ func (g *Graph) rewind() {
 }
 
 func restoreOne(k Keyed, parts []state.Part, mine func(group uint8) bool, env *fn.Env) error {
-	tables := map[string]*state.Table{}
+	tables := map[string]state.Stored{}
 	for _, t := range k.Tables() {
-		tables[t.Decl.Name] = t
+		tables[t.Name()] = t
 	}
 	for _, p := range parts {
 		t := tables[p.Table]

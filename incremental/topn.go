@@ -526,7 +526,7 @@ func (t *topN) close(ctx *Ctx, w flow.Watermark) error {
 	return nil
 }
 
-func (t *topN) Tables() []*state.Table { return []*state.Table{t.rows} }
+func (t *topN) Tables() []state.Stored { return []state.Stored{t.rows} }
 
 func (t *topN) Restored(env *fn.Env) error {
 	slots := t.rows.All()
