@@ -88,6 +88,7 @@ func newFirstRows(t *topN, decl state.Decl, order []expr.Expr, keys []rowkey.Key
 	}
 	f.rows = state.NewTable(decl, stored...)
 	f.parts = state.NewTable(indexOf(decl))
+	f.partEnc.into(f.parts)
 	return f
 }
 

@@ -78,6 +78,7 @@ func newNormalize(n *plan.Normalize, src *source) (Operator, error) {
 	o.enc, o.coveredEnc = newKeyEncoder(o.keyTypes), newKeyEncoder(append(slices.Clone(o.keyTypes), types.Int64))
 	o.vals, o.coveredVals = valueColumns(columnTypes(rest)), valueColumns(columnTypes(rest))
 	o.rows = state.NewTable(named(normalizeRows, rest, "_split", "_below"), append(stateColumns(o.vals), o.split, o.below)...)
+	o.enc.into(o.rows)
 	o.covered = state.NewTable(named(normalizeCovered, rest), stateColumns(o.coveredVals)...)
 	return o, nil
 }

@@ -13,16 +13,29 @@ import (
 	"github.com/riverbed/riverbed/state"
 )
 
-// keyEncoder turns columns into state keys. Hash and group come from the columns' SQL equality, bytes from rowkey.
+// keyEncoder turns columns into state keys. Hash and group come from the columns' SQL equality, bytes or words from rowkey.
 type keyEncoder struct {
-	enc  *rowkey.Encoder
-	hash []uint64
-	offs []uint32
-	grp  []uint8
+	enc   *rowkey.Encoder
+	types []types.Type
+	pack  *rowkey.Packing // not nil: keys are words
+	words rowkey.Packed
+	hash  []uint64
+	offs  []uint32
+	grp   []uint8
 }
 
 // newKeyEncoder encodes keys by SQL equality.
-func newKeyEncoder(ts []types.Type) *keyEncoder { return &keyEncoder{enc: rowkey.NewEncoder(ts, nil)} }
+func newKeyEncoder(ts []types.Type) *keyEncoder { return &keyEncoder{enc: rowkey.NewEncoder(ts, nil), types: ts} }
+
+// into makes keys words where columns fit, for these tables, which hold them so. Nobody may ask such keys for their bytes.
+func (k *keyEncoder) into(tables ...*state.Table) *keyEncoder {
+	if k.pack = rowkey.NewPacking(k.types, false); k.pack != nil {
+		for _, t := range tables {
+			t.Pack(k.pack)
+		}
+	}
+	return k
+}
 
 // newRowEncoder encodes whole rows by what they print: a row is retracted by the very row that was inserted, and
 // -0.0 is another row than 0.0.
@@ -40,22 +53,29 @@ func exactKeys(n int) []rowkey.Key {
 
 // encode returns the keys of n rows; valid until the next call. hash, when not nil, is the rows' hash, already known.
 func (k *keyEncoder) encode(cols []arrow.Array, n int, hash []uint64) state.Keys {
-	rows := k.enc.Encode(cols, n)
 	if hash == nil {
 		k.hash = resize(k.hash, n)
 		kernels.HashColumns(cols, n, k.hash)
 		hash = k.hash
 	}
+	k.grp = groupsOf(hash, k.grp)
+	if k.pack != nil {
+		k.pack.Pack(cols, n, &k.words)
+		return state.Keys{Words: k.words, Hash: hash, Group: k.grp}
+	}
+	rows := k.enc.Encode(cols, n)
 	k.offs = resize(k.offs, n+1)
 	for i, o := range rows.Offs[:n+1] {
 		k.offs[i] = uint32(o)
 	}
-	k.grp = groupsOf(hash, k.grp)
 	return state.Keys{Offsets: k.offs, Data: rows.Data, Hash: hash, Group: k.grp}
 }
 
 // keysOf reads the key columns of rows of a table in normal form: 0.0 for -0.0, as batch shows its groups.
 func keysOf(t *state.Table, ts []types.Type, slots []uint32) []arrow.Array {
+	if t.Packed() {
+		return t.KeyColumns(slots)
+	}
 	return rowkey.Decode(ts, nil, len(slots), func(i int) []byte { return t.Key(slots[i]) })
 }
 

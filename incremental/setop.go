@@ -41,6 +41,7 @@ func newSetOp(n *plan.SetOp, emit plan.EmitPolicy) (Operator, error) {
 	}
 	s.rows = state.NewTable(state.Decl{Name: "setop_rows", Version: 1, Key: state.RowKey, Values: []string{"_left", "_right", "_shown"},
 		About: "row → weight on each side, weight shown"}, s.weight[0], s.weight[1], s.shown)
+	s.enc.into(s.rows)
 	return s, nil
 }
 

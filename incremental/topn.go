@@ -153,6 +153,7 @@ func (t *topN) init(decl, first state.Decl, n, input plan.Node, part []expr.Expr
 	}
 	t.rows = state.NewTable(decl, append(stored, t.weight)...)
 	t.parts = state.NewTable(indexOf(decl))
+	t.partEnc.into(t.parts)
 	return t, nil
 }
 
