@@ -75,18 +75,17 @@ func settledOnce(n plan.Node) bool {
 // retractionsFirst joins deltas of which no two rows are equal.
 func retractionsFirst(deltas []flow.Delta) Batch {
 	in := concat(deltas)
+	first := slices.IndexFunc(in.W, func(w int64) bool { return w >= 0 })
+	if first < 0 || !slices.ContainsFunc(in.W[first:], func(w int64) bool { return w < 0 }) {
+		return in
+	}
 	var minus, plus []int32
-	sorted := true
 	for i, w := range in.W {
 		if w < 0 {
-			sorted = sorted && len(plus) == 0
 			minus = append(minus, int32(i))
 		} else {
 			plus = append(plus, int32(i))
 		}
-	}
-	if sorted {
-		return in
 	}
 	return in.take(append(minus, plus...))
 }

@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 
@@ -17,7 +18,8 @@ import (
 )
 
 // firstRows keeps the first few rows of each partition over inserts. What falls out can never be shown again, so rows need no identity,
-// and of the rows of a batch only those are stored that are among the first behind it.
+// and of the rows of a step only those are stored that are among the first behind it: until then a row is its place in the batch that
+// brought it.
 //
 //	in:    inserts            out: changes of the first rows; closing and at end: the first rows, once
 //	state: first_rows, group_first_rows    rows; in the key group of their partition
@@ -27,47 +29,62 @@ type firstRows struct {
 	places   int
 	numbered bool
 
-	part     *expr.Program
-	order    *expr.Program
-	partEnc  *keyEncoder
-	orderEnc *rowkey.Encoder
-	leadEnc  *rowkey.Encoder // of the first order column alone; the whole key begins so
-	cols     int
-	nPart    int
+	part  *expr.Program
+	order *expr.Program
+	words *orderWords
+	plain []int // by order column: the column of the row that it is, or -1
+	cols  int
+	nPart int
 
-	rows  *state.Table
-	vals  []state.Values
-	keyOf state.Bytes // by row: its order key, which no other row but an equal one has
+	rows *state.Table
+	vals []state.Values
+	keys storedOrder // of rows
 
-	parts   *state.Table // derived: partition key → slot
-	lists   []uint32     // by partition slot, a stretch of places: its rows in order
-	lens    []int        // by partition slot
-	bound   []uint64     // by partition slot: the beginning of the last row's key where all places are taken
-	closing *closing
-	timers  *timers
-	closes  []int64
+	parts *partitions
+	heads state.Chunked[partHead] // by partition
+	lists placeLists              // by partition: its rows in order
 
-	step     uint64
-	stamped  []uint64 // by partition slot
-	touched  []uint32 // partitions, in order
-	before   []uint32 // the rows that they had, one after the other
-	counts   []int    // how many of before are of each
-	made     []uint32 // rows of this step
-	gone     []uint32 // rows that fell out in this step
+	batches  []rowsOfStep
+	touched  []uint32   // partitions with rows of this step, in order
+	before   []firstRow // the rows that they had, one after the other
+	fresh    []uint32   // rows to be stored
+	groups   []uint8    // their key groups
+	made     []uint32   // rows of this step that were stored
+	gone     []uint32   // rows that fell out in this step
 	partSlot []uint32
-	fresh    []candidate
+	lead     []uint64
+	out      shownRows
+	plus     shownRows
 }
 
-// candidate is a row of a batch that stood among the first of its partition. In lists it is its number with the bit isCandidate, until it
-// is stored.
-type candidate struct {
-	row  int32 // of the batch
-	key  int32 // its number among the keys
-	part uint32
-	out  bool // another one has taken its place
+// partHead is what is looked at for every row.
+type partHead struct {
+	bound   uint64 // the lead of the last row; while places are free one that no lead is greater than
+	before  uint32 // once touched: where before has its rows
+	n, had  uint8  // rows, and how many there were before the step
+	group   uint8
+	touched bool
 }
 
-const isCandidate = 1 << 31
+// firstRow is a row among the first of its partition: stored, or of a batch of this step.
+type firstRow struct {
+	lead uint64
+	slot uint32 // NoSlot: it is not stored
+	row  uint32 // then: number of the batch, shifted, and the row there
+}
+
+// rowsOfStep is a batch whose rows may be stored at the step's end.
+type rowsOfStep struct {
+	cols  []arrow.Array
+	order orderOfBatch
+}
+
+// batchShift is how far the number of a batch is shifted: a batch has up to that many rows.
+const (
+	batchShift = 16
+	batchRows  = 1 << batchShift
+	maxBatches = 1 << (32 - batchShift)
+)
 
 var (
 	allFirstRows   = state.Decl{Name: "first_rows", Version: 1, Key: state.Sequence, About: "rows of the first few places"}
@@ -77,19 +94,47 @@ var (
 
 // newFirstRows takes over from a topN that has no tables yet. What it keeps is no table of a topN and has names of its own, so that a
 // snapshot of the one is never taken for the other's.
-func newFirstRows(t *topN, decl state.Decl, order []expr.Expr, keys []rowkey.Key, cols []plan.Column) *firstRows {
-	f := &firstRows{when: t.when, places: int(t.limit), numbered: t.numbered, part: t.part, order: t.order, partEnc: t.partEnc, orderEnc: t.orderEnc,
-		cols: t.cols, nPart: t.nPart, vals: t.vals, closing: t.closing, timers: t.timers}
-	f.leadEnc = rowkey.NewEncoder(exprTypes(order[:1]), keys[:1])
+func newFirstRows(t *topN, decl state.Decl, part, order []expr.Expr, keys []rowkey.Key, cols []plan.Column) (*firstRows, error) {
+	f := &firstRows{when: t.when, places: int(t.limit), numbered: t.numbered, part: t.part, cols: t.cols, nPart: t.nPart, vals: t.vals}
+	order, keys = undecided(part, order, keys)
+	var err error
+	if f.order, err = expr.CompileAll(order, layoutOf(cols)); err != nil {
+		return nil, err
+	}
+	f.words = newOrderWords(exprTypes(order), keys)
+	f.plain = make([]int, len(order))
+	for i, e := range order {
+		f.plain[i] = -1
+		if c, ok := e.(*expr.Col); ok {
+			f.plain[i] = slices.IndexFunc(cols, func(col plan.Column) bool { return col.ID == c.ID })
+		}
+	}
 	decl.Values = valueNames(cols)
 	stored := make([]state.Column, len(f.vals))
 	for i, v := range f.vals {
 		stored[i] = v
 	}
 	f.rows = state.NewTable(decl, stored...)
-	f.parts = state.NewTable(indexOf(decl))
-	f.partEnc.into(f.parts)
-	return f
+	f.parts = newPartitions(decl, part, t.closing)
+	f.lists = placeLists{each: f.places}
+	return f, nil
+}
+
+// undecided leaves out the order columns that are alike in all rows of a partition.
+func undecided(part, order []expr.Expr, keys []rowkey.Key) ([]expr.Expr, []rowkey.Key) {
+	var left []expr.Expr
+	var leftKeys []rowkey.Key
+	for i, e := range order {
+		c, ok := e.(*expr.Col)
+		alike := ok && plan.PrintsAsItCompares(c.T) && slices.ContainsFunc(part, func(p expr.Expr) bool {
+			k, ok := p.(*expr.Col)
+			return ok && k.ID == c.ID
+		})
+		if !alike {
+			left, leftKeys = append(left, e), append(leftKeys, keys[i])
+		}
+	}
+	return left, leftKeys
 }
 
 // Prepare puts the partition and order columns behind the row's.
@@ -98,153 +143,208 @@ func (f *firstRows) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
 }
 
 func (f *firstRows) Process(_ *Ctx, _ int, in Batch) error {
-	f.partSlot = resize(f.partSlot, in.N)
-	f.partitions(&in, f.partSlot)
-	order := in.Cols[f.cols+f.nPart:]
-	rows := f.promising(order[:1], in.N)
-	if len(rows) < in.N {
-		order = kernels.TakeBatch(order, rows)
+	for from := 0; from < in.N; from += batchRows {
+		f.offer(in.slice(from, min(in.N, from+batchRows)))
 	}
-	keys := f.orderEnc.Encode(order, len(rows))
-	f.fresh = f.fresh[:0]
-	for i, r := range rows {
-		if p := f.partSlot[r]; prefix(keys.Row(i)) <= f.bound[p] {
-			f.place(candidate{row: r, key: int32(i), part: p}, keys)
-		}
-	}
-	f.store(&in, keys)
 	return nil
 }
 
-// promising lists the rows that may be among the first by the beginning of their keys: most keys need not be made.
-func (f *firstRows) promising(lead []arrow.Array, n int) []int32 {
-	keys := f.leadEnc.Encode(lead, n)
-	rows := make([]int32, 0, n)
+// offer gives the rows of a batch their places, as far as they have one.
+func (f *firstRows) offer(in Batch) {
+	if len(f.batches) == maxBatches {
+		f.store()
+	}
+	f.partSlot = resize(f.partSlot, in.N)
+	f.find(&in, f.partSlot)
+	order := in.Cols[f.cols+f.nPart:]
+	f.lead = f.words.read(0, order, in.N, f.lead[:0])
+	first := uint32(len(f.batches)) << batchShift
+	f.batches = append(f.batches, rowsOfStep{in.Cols[:f.cols], orderOfBatch{of: f.words, cols: order, n: in.N}})
 	for i, p := range f.partSlot {
-		if b := f.bound[p]; b == math.MaxUint64 || prefix(keys.Row(i)) <= b {
-			rows = append(rows, int32(i))
+		if h := f.heads.At(p); f.lead[i] <= h.bound {
+			f.place(p, h, firstRow{f.lead[i], state.NoSlot, first | uint32(i)})
 		}
 	}
-	return rows
 }
 
-// list is the rows of a partition in order.
-func (f *firstRows) list(part uint32) []uint32 {
-	from := int(part) * f.places
-	return f.lists[from : from+f.lens[part]]
-}
-
-// key is the order key of an entry of a list.
-func (f *firstRows) key(entry uint32, keys rowkey.Rows) []byte {
-	if entry&isCandidate != 0 {
-		return keys.Row(int(f.fresh[entry&^isCandidate].key))
+// find writes the partition of each row.
+func (f *firstRows) find(in *Batch, numbers []uint32) {
+	fresh := f.parts.find(in.Cols[f.cols:f.cols+f.nPart], in.N, in.Hash, numbers)
+	n := f.parts.table.Slots()
+	f.heads.Resize(n)
+	f.lists.resize(n)
+	for _, i := range fresh {
+		*f.heads.At(numbers[i]) = partHead{bound: math.MaxUint64, group: uint8(kernels.KeyGroup(in.Hash[i]))}
 	}
-	return f.keyOf.Get(entry)
 }
 
-// place gives a row of the batch its place in its partition, if it has one. It stands behind the rows that are equal.
-func (f *firstRows) place(c candidate, keys rowkey.Rows) {
-	part, key := c.part, keys.Row(int(c.key))
-	list := f.list(part)
-	at := len(list)
-	for at > 0 && bytes.Compare(f.key(list[at-1], keys), key) > 0 {
-		at--
-	}
+// place gives a row of this step its place in its partition, if it has one.
+func (f *firstRows) place(part uint32, h *partHead, r firstRow) {
+	list, n := f.lists.of(part), int(h.n)
+	at := f.search(list[:n], &r)
 	if at == f.places {
 		return
 	}
-	f.touch(part)
-	if len(list) == f.places {
-		f.dismiss(list[len(list)-1])
-	} else {
-		f.lens[part]++
-		list = f.list(part)
-	}
-	copy(list[at+1:], list[at:])
-	list[at] = isCandidate | uint32(len(f.fresh))
-	f.fresh = append(f.fresh, c)
-	if len(list) == f.places {
-		f.bound[part] = prefix(f.key(list[len(list)-1], keys))
-	}
-}
-
-func (f *firstRows) dismiss(entry uint32) {
-	if entry&isCandidate != 0 {
-		f.fresh[entry&^isCandidate].out = true
-	} else {
-		f.gone = append(f.gone, entry)
-	}
-}
-
-// store keeps the candidates that are still among the first.
-func (f *firstRows) store(in *Batch, keys rowkey.Rows) {
-	rows, groups := make([]int32, 0, len(f.fresh)), make([]uint8, 0, len(f.fresh))
-	for _, c := range f.fresh {
-		if !c.out {
-			rows, groups = append(rows, c.row), append(groups, uint8(kernels.KeyGroup(in.Hash[c.row])))
+	f.touch(part, h, list)
+	if n == f.places {
+		n--
+		if s := list[n].slot; s != state.NoSlot {
+			f.gone = append(f.gone, s)
 		}
 	}
-	if len(rows) == 0 {
-		return
+	f.insert(h, list, at, n, r)
+}
+
+// search is where a row stands in a list: behind the rows that are equal.
+func (f *firstRows) search(list []firstRow, r *firstRow) int {
+	at := len(list)
+	for at > 0 && (list[at-1].lead > r.lead || list[at-1].lead == r.lead && f.compareRest(&list[at-1], r) > 0) {
+		at--
 	}
-	slots := make([]uint32, len(rows))
-	f.rows.Append(groups, slots)
-	for i, v := range f.vals {
-		v.Put(slots, in.Cols[i], rows)
+	return at
+}
+
+// insert puts a row into a list of n.
+func (f *firstRows) insert(h *partHead, list []firstRow, at, n int, r firstRow) {
+	for k := n; k > at; k-- {
+		list[k] = list[k-1]
 	}
-	f.keyOf.Resize(f.rows.Slots())
-	n := 0
-	for i, c := range f.fresh {
-		if c.out {
+	list[at] = r
+	if h.n = uint8(n + 1); int(h.n) == f.places {
+		h.bound = list[n].lead
+	}
+}
+
+// compareRest compares the order keys of two rows of equal leads.
+func (f *firstRows) compareRest(a, b *firstRow) int {
+	nulls := f.nulls(a) ^ f.nulls(b)
+	for w, x := range f.words.words {
+		if w > 0 {
+			if c := cmp.Compare(f.word(w, a), f.word(w, b)); c != 0 {
+				return c
+			}
+		}
+		if nulls&x.null == 0 {
 			continue
 		}
-		f.keyOf.Set(slots[n], keys.Row(int(c.key)))
-		list := f.list(c.part)
-		list[slices.Index(list, isCandidate|uint32(i))] = slots[n]
-		n++
+		if f.nulls(a)&x.null != 0 == x.key.NullsFirst { // the least or the greatest value has the word of NULL
+			return -1
+		}
+		return 1
 	}
-	f.made = append(f.made, slots...)
+	if f.words.rest == nil {
+		return 0
+	}
+	return bytes.Compare(f.rest(a), f.rest(b))
 }
 
-// partitions finds or makes the partition of each row.
-func (f *firstRows) partitions(in *Batch, slots []uint32) {
-	fresh := f.parts.Upsert(f.partEnc.encode(in.Cols[f.cols:f.cols+f.nPart], in.N, in.Hash), slots)
-	n := f.parts.Slots()
-	f.lists, f.lens, f.bound = grown(f.lists, n*f.places, 0), grown(f.lens, n, 0), grown(f.bound, n, math.MaxUint64)
-	f.closes, f.stamped = grown(f.closes, n, never), grown(f.stamped, n, 0)
-	for _, i := range fresh {
-		p := slots[i]
-		f.lens[p], f.bound[p], f.closes[p] = 0, math.MaxUint64, never
+func (f *firstRows) word(w int, r *firstRow) uint64 {
+	if r.slot != state.NoSlot {
+		return *f.keys.words[w].At(r.slot)
 	}
-	if f.closing == nil || len(fresh) == 0 {
-		return
+	return f.batches[r.row>>batchShift].order.word(w, r.row%batchRows)
+}
+
+func (f *firstRows) nulls(r *firstRow) uint8 {
+	if r.slot != state.NoSlot {
+		return f.keys.nullsOf(r.slot)
 	}
-	at := closing{0, f.closing.after}.at([]arrow.Array{kernels.Take(in.Cols[f.cols+f.closing.pos], fresh)})
-	for i, r := range fresh {
-		f.closes[slots[r]] = at[i]
-		f.timers.add(at[i], slots[r])
+	return f.batches[r.row>>batchShift].order.nullsOf(r.row % batchRows)
+}
+
+func (f *firstRows) rest(r *firstRow) []byte {
+	if r.slot != state.NoSlot {
+		return f.keys.rest.Get(r.slot)
 	}
+	return f.batches[r.row>>batchShift].order.restOf(r.row % batchRows)
 }
 
 // touch remembers the rows of a partition before its first change in a step.
-func (f *firstRows) touch(part uint32) {
-	if f.stamped[part] == f.step+1 {
+func (f *firstRows) touch(part uint32, h *partHead, list []firstRow) {
+	if h.touched {
 		return
 	}
-	f.stamped[part] = f.step + 1
+	h.touched, h.had, h.before = true, h.n, uint32(len(f.before))
+	f.touched = append(f.touched, part)
 	if f.when == changelog {
-		was := f.list(part)
-		f.touched, f.before, f.counts = append(f.touched, part), append(f.before, was...), append(f.counts, len(was))
+		f.before = append(f.before, list[:h.n]...)
 	}
 }
 
+// store keeps the rows of the step that are among the first now.
+func (f *firstRows) store() {
+	f.fresh, f.groups = f.fresh[:0], f.groups[:0]
+	for _, p := range f.touched {
+		h := f.heads.At(p)
+		for _, r := range f.lists.of(p)[:h.n] {
+			if r.slot == state.NoSlot {
+				f.fresh, f.groups = append(f.fresh, r.row), append(f.groups, h.group)
+			}
+		}
+	}
+	if len(f.fresh) > 0 {
+		from := len(f.made)
+		f.made = slices.Grow(f.made, len(f.fresh))[:from+len(f.fresh)]
+		f.put(f.made[from:])
+		slots := f.made[from:]
+		for _, p := range f.touched {
+			list := f.lists.of(p)[:f.heads.At(p).n]
+			for i := range list {
+				if list[i].slot == state.NoSlot {
+					list[i].slot, slots = slots[0], slots[1:]
+				}
+			}
+		}
+	}
+	clear(f.batches)
+	f.batches = f.batches[:0]
+}
+
+// put makes slots of fresh rows.
+func (f *firstRows) put(slots []uint32) {
+	f.rows.Append(f.groups, slots)
+	cols, all := make([]arrow.Array, f.cols), allRows(len(slots))
+	for i, v := range f.vals {
+		cols[i] = f.take(func(b *rowsOfStep) arrow.Array { return b.cols[i] })
+		v.Put(slots, cols[i], all)
+	}
+	order := make([]arrow.Array, len(f.plain))
+	for i, c := range f.plain {
+		if c >= 0 {
+			order[i] = cols[c]
+		} else {
+			order[i] = f.take(func(b *rowsOfStep) arrow.Array { return b.order.cols[i] })
+		}
+	}
+	f.keys.put(f.words, order, slots, f.rows.Slots())
+}
+
+// allRows are the numbers of n rows.
+func allRows(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
+}
+
+// take gathers a column of fresh rows.
+func (f *firstRows) take(column func(*rowsOfStep) arrow.Array) arrow.Array {
+	parts := make([]arrow.Array, len(f.batches))
+	for i := range f.batches {
+		parts[i] = column(&f.batches[i])
+	}
+	return kernels.NewChunked(parts, batchShift).Take(f.fresh)
+}
+
 func (f *firstRows) Advance(ctx *Ctx, w flow.Watermark) error {
+	f.store()
 	var err error
 	switch {
 	case f.when == changelog:
 		err = f.emitChanges(ctx)
 	case f.when == atEnd && w == flow.EndWatermark:
-		all := f.parts.All()
+		all := f.parts.table.All()
 		err = f.emitAll(ctx, all)
 		f.drop(all)
 	}
@@ -252,10 +352,7 @@ func (f *firstRows) Advance(ctx *Ctx, w flow.Watermark) error {
 		return err
 	}
 	f.endStep()
-	if f.closing == nil {
-		return nil
-	}
-	due := f.timers.take(w, f.closes, f.parts.Live)
+	due := f.parts.due(w)
 	if f.when == closed {
 		if err := f.emitAll(ctx, due); err != nil {
 			return err
@@ -266,7 +363,7 @@ func (f *firstRows) Advance(ctx *Ctx, w flow.Watermark) error {
 	return nil
 }
 
-// shown are rows to emit, with their numbers where those are asked for, and weights.
+// shownRows are rows to emit, with their numbers where those are asked for, and weights.
 type shownRows struct {
 	slots   []uint32
 	numbers []int64
@@ -274,68 +371,80 @@ type shownRows struct {
 }
 
 func (f *firstRows) emitChanges(ctx *Ctx) error {
-	var minus, plus shownRows
-	from := 0
-	for i, p := range f.touched {
-		was, now := f.before[from:from+f.counts[i]], f.list(p)
-		from += f.counts[i]
+	out, plus := &f.out, &f.plus
+	for _, p := range f.touched {
+		h := f.heads.At(p)
+		was, now := f.before[h.before:h.before+uint32(h.had)], f.lists.of(p)[:h.n]
 		if f.numbered {
-			f.renumbered(was, now, &minus, &plus)
+			f.renumbered(was, now, out, plus)
 			continue
 		}
-		f.missing(&minus, was, now, -1)
-		f.missing(&plus, now, was, 1)
+		f.missing(out, was, now, -1)
+		f.missing(plus, now, was, 1)
 	}
-	if err := f.emit(ctx, &minus); err != nil {
-		return err
+	if len(out.slots) == 0 {
+		*out, *plus = *plus, *out
+	} else {
+		out.slots, out.numbers, out.weights = append(out.slots, plus.slots...), append(out.numbers, plus.numbers...), append(out.weights, plus.weights...)
+		plus.reset()
 	}
-	return f.emit(ctx, &plus)
+	return f.emit(ctx)
 }
 
 // renumbered compares place by place. Rows do not get fewer.
-func (f *firstRows) renumbered(was, now []uint32, minus, plus *shownRows) {
-	for k, s := range now {
+func (f *firstRows) renumbered(was, now []firstRow, minus, plus *shownRows) {
+	for k := range now {
 		if k < len(was) {
-			if was[k] == s || bytes.Equal(f.keyOf.Get(was[k]), f.keyOf.Get(s)) {
+			if was[k].slot == now[k].slot || f.equal(&was[k], &now[k]) {
 				continue
 			}
-			minus.add(was[k], int64(k)+1, -1)
+			minus.add(was[k].slot, int64(k)+1, -1)
 		}
-		plus.add(s, int64(k)+1, 1)
+		plus.add(now[k].slot, int64(k)+1, 1)
 	}
 }
 
 // missing adds the rows that others lacks. Equal rows are one of a higher weight; they stand together, and the first to come is the last to
 // go, so that none is in both lists.
-func (f *firstRows) missing(to *shownRows, rows, others []uint32, sign int64) {
-	first := len(to.slots)
-	for _, s := range rows {
-		switch n := len(to.slots); {
-		case slices.Contains(others, s):
-		case n > first && bytes.Equal(f.keyOf.Get(to.slots[n-1]), f.keyOf.Get(s)):
-			to.weights[n-1] += sign
+func (f *firstRows) missing(to *shownRows, rows, others []firstRow, sign int64) {
+	var last *firstRow
+	for i := range rows {
+		r := &rows[i]
+		switch {
+		case slices.ContainsFunc(others, func(o firstRow) bool { return o.slot == r.slot }):
+		case last != nil && f.equal(last, r):
+			to.weights[len(to.weights)-1] += sign
 		default:
-			to.add(s, 0, sign)
+			to.add(r.slot, 0, sign)
+			last = r
 		}
 	}
 }
+
+// equal reports whether two rows of a partition are the same.
+func (f *firstRows) equal(a, b *firstRow) bool { return a.lead == b.lead && f.compareRest(a, b) == 0 }
 
 func (r *shownRows) add(slot uint32, number, weight int64) {
 	r.slots, r.numbers, r.weights = append(r.slots, slot), append(r.numbers, number), append(r.weights, weight)
 }
 
-// emitAll emits the rows of whole partitions.
-func (f *firstRows) emitAll(ctx *Ctx, parts []uint32) error {
-	var out shownRows
-	for _, p := range parts {
-		for k, s := range f.list(p) {
-			out.add(s, int64(k)+1, 1)
-		}
-	}
-	return f.emit(ctx, &out)
+func (r *shownRows) reset() {
+	r.slots, r.numbers, r.weights = r.slots[:0], r.numbers[:0], r.weights[:0]
 }
 
-func (f *firstRows) emit(ctx *Ctx, r *shownRows) error {
+// emitAll emits the rows of whole partitions.
+func (f *firstRows) emitAll(ctx *Ctx, parts []uint32) error {
+	for _, p := range parts {
+		for k, r := range f.lists.of(p)[:f.heads.At(p).n] {
+			f.out.add(r.slot, int64(k)+1, 1)
+		}
+	}
+	return f.emit(ctx)
+}
+
+// emit shows what out holds.
+func (f *firstRows) emit(ctx *Ctx) error {
+	r := &f.out
 	if len(r.slots) == 0 {
 		return nil
 	}
@@ -344,27 +453,33 @@ func (f *firstRows) emit(ctx *Ctx, r *shownRows) error {
 		return err
 	}
 	if f.numbered {
-		cols = append(cols, int64Array(r.numbers))
+		cols = append(cols, int64Array(slices.Clone(r.numbers)))
 	}
-	return ctx.Emit(cols, len(r.slots), r.weights)
+	n, weights := len(r.slots), slices.Clone(r.weights)
+	r.reset()
+	return ctx.Emit(cols, n, weights)
 }
 
 func (f *firstRows) endStep() {
+	for _, p := range f.touched {
+		f.heads.At(p).touched = false
+	}
 	f.rows.Touch(f.made)
 	f.rows.Delete(f.gone)
-	f.keyOf.Reset(f.gone)
-	f.made, f.gone = f.made[:0], f.gone[:0]
-	f.touched, f.before, f.counts = f.touched[:0], f.before[:0], f.counts[:0]
-	f.step++
+	f.keys.forget(f.words, f.gone)
+	f.made, f.gone, f.touched, f.before = f.made[:0], f.gone[:0], f.touched[:0], f.before[:0]
 }
 
 // drop forgets whole partitions.
 func (f *firstRows) drop(parts []uint32) {
 	for _, p := range parts {
-		f.gone = append(f.gone, f.list(p)...)
-		f.lens[p], f.closes[p] = 0, never
+		h := f.heads.At(p)
+		for _, r := range f.lists.of(p)[:h.n] {
+			f.gone = append(f.gone, r.slot)
+		}
+		h.n = 0
 	}
-	f.parts.Delete(parts)
+	f.parts.drop(parts)
 }
 
 func (f *firstRows) Tables() []state.Stored { return []state.Stored{f.rows} }
@@ -383,24 +498,44 @@ func (f *firstRows) Restored(env *fn.Env) error {
 		return err
 	}
 	parts := make([]uint32, in.N)
-	f.partitions(&in, parts)
-	keys := f.orderEnc.Encode(in.Cols[f.cols+f.nPart:], in.N)
-	f.keyOf.Resize(f.rows.Slots())
+	f.find(&in, parts)
+	order := in.Cols[f.cols+f.nPart:]
+	f.keys.put(f.words, order, slots, f.rows.Slots())
+	lead := f.words.read(0, order, in.N, nil)
 	for i, s := range slots {
-		p, key := parts[i], keys.Row(i)
-		f.keyOf.Set(s, key)
-		list := f.list(p)
-		at := len(list)
-		for at > 0 && bytes.Compare(f.keyOf.Get(list[at-1]), key) > 0 {
-			at--
-		}
-		f.lens[p]++
-		list = f.list(p)
-		copy(list[at+1:], list[at:])
-		list[at] = s
-		if len(list) == f.places {
-			f.bound[p] = prefix(f.keyOf.Get(list[len(list)-1]))
-		}
+		h, list := f.heads.At(parts[i]), f.lists.of(parts[i])
+		r := firstRow{lead: lead[i], slot: s}
+		f.insert(h, list, f.search(list[:h.n], &r), int(h.n), r)
 	}
 	return nil
+}
+
+// placeLists has room for the rows of each partition, page by page, so that growing copies none but the first page.
+type placeLists struct {
+	each  int
+	pages [][]firstRow
+}
+
+// pageShift is of how many partitions a page is.
+const pageShift = 10
+
+func (l *placeLists) resize(parts int) {
+	if parts > 0 && len(l.pages) == 0 {
+		l.pages = append(l.pages, nil)
+	}
+	if len(l.pages) == 0 {
+		return
+	}
+	if first := min(parts, 1<<pageShift) * l.each; first > len(l.pages[0]) {
+		l.pages[0] = grown(l.pages[0], min(max(first, 2*len(l.pages[0])), l.each<<pageShift), firstRow{})
+	}
+	for len(l.pages)<<pageShift < parts {
+		l.pages = append(l.pages, make([]firstRow, l.each<<pageShift))
+	}
+}
+
+// of is the room of a partition.
+func (l *placeLists) of(part uint32) []firstRow {
+	from := int(part&(1<<pageShift-1)) * l.each
+	return l.pages[part>>pageShift][from : from+l.each : from+l.each]
 }

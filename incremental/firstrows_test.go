@@ -1,10 +1,16 @@
 package incremental_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/incremental"
@@ -125,6 +131,126 @@ func TestSnapshotsOfFirstRowsAreNoOtherTopN(t *testing.T) {
 			if err := again.Graph().Restore(s); err != nil {
 				t.Errorf("%s does not take its own snapshot: %v", c[0], err)
 			}
+		}
+	}
+}
+
+// orderDomains are values that order keys of words must keep apart: the ends of a type, which have the word of NULL, what prints
+// differently and is equal, and texts that begin alike.
+var orderDomains = map[string][]string{
+	"BOOLEAN":          {"true", "false"},
+	"TINYINT":          {"-128", "127", "0"},
+	"BIGINT":           {"-9223372036854775808", "9223372036854775807", "0", "-1"},
+	"UBIGINT":          {"0", "18446744073709551615", "7"},
+	"HUGEINT":          {"-170141183460469231731687303715884105728", "170141183460469231731687303715884105727", "18446744073709551616", "0", "-1"},
+	"UHUGEINT":         {"0", "340282366920938463463374607431768211455", "18446744073709551615"},
+	"DECIMAL(38, 3)":   {"-99999999999999999999999999999999999.999", "99999999999999999999999999999999999.999", "0.000", "0.001"},
+	"DOUBLE":           {"NaN", "-Infinity", "Infinity", "0.0", "-0.0", "1.5"},
+	"REAL":             {"NaN", "-Infinity", "Infinity", "0.0", "-0.0"},
+	"DATE":             {"1970-01-01", "2024-02-29", "0001-01-01"},
+	"TIMESTAMP":        {"1970-01-01T00:00:00", "2024-02-29T12:00:00.000001", "0001-01-01T00:00:00"},
+	"INTERVAL":         {"'30 days'", "'1 month'", "'-1 days'", "'00:00:01'"},
+	"UUID":             {"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "00000000-0000-0000-ffff-000000000000"},
+	"TEXT":             {"''", "abcdefgh", "abcdefghi", "abcdefghj", "a", "b"},
+	"BLOB":             {`\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF`, `\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x00`, `\x00`},
+	"INTEGER[]":        {"[]", "[1]", "'[1, 2]'"},
+	"STRUCT(a BIGINT)": {"'{a: 1}'", "'{a: NULL}'"},
+}
+
+// What comes first is what batch says comes first, whatever the order is made of, in steps of any size and behind any restart.
+func TestFirstRowsOrderAsBatchDoes(t *testing.T) {
+	types := make([]string, 0, len(orderDomains))
+	for typ := range orderDomains {
+		types = append(types, typ)
+	}
+	slices.Sort(types)
+	orders := []string{"x", "x DESC", "x NULLS FIRST", "x DESC NULLS FIRST", "v, x", "v DESC NULLS FIRST, x DESC", "k, x", "v::BIGINT + 1, x", "d, x, v", "k"}
+	for _, typ := range types {
+		t.Run(typ, func(t *testing.T) {
+			ddl := "CREATE STREAM t (k TEXT, v SMALLINT, d DECIMAL(20, 1), x " + typ + ")"
+			for s := uint64(1); s <= uint64(*cases)*2; s++ {
+				r := clock.NewRand(s)
+				query := fmt.Sprintf("SELECT %s FROM (SELECT *, row_number() OVER (%s ORDER BY %s) AS rn FROM t) WHERE rn <= %d",
+					[]string{"k, v, d, x", "k, v, d, x, rn", "k, x, rn"}[r.IntN(3)], []string{"PARTITION BY k", "PARTITION BY k, v", "PARTITION BY x", ""}[r.IntN(4)],
+					orders[r.IntN(len(orders))], []int{1, 2, 5, 16}[r.IntN(4)])
+				op, err := optest.Build(t, ddl, query, restartBy(s), optest.Parallel(1+r.IntN(4)))
+				if err != nil {
+					t.Fatal(query, err)
+				}
+				pick := func(from ...string) string {
+					if r.IntN(4) == 0 {
+						return "NULL"
+					}
+					return from[r.IntN(len(from))]
+				}
+				input := map[string][]string{}
+				for range 5 {
+					var rows []string
+					for range r.IntN(12) {
+						rows = append(rows, fmt.Sprintf("+1 %s %s %s %s", pick("p", "q"), pick("-32768", "32767", "0"), pick("0.0", "0.1"), pick(orderDomains[typ]...)))
+					}
+					input["t"] = append(input["t"], rows...)
+					if err := op.Push(rows...).TryStep(); err != nil {
+						t.Fatal(query, err)
+					}
+					want, err := oracle(op, input)
+					if err != nil {
+						t.Fatal(query, err)
+					}
+					if got := op.Rows(); !slices.Equal(got, want) {
+						t.Fatalf("%s, seed %d\n%q\n  got  %q\n  want %q", query, s, input["t"], got, want)
+					}
+					if r.IntN(3) == 0 {
+						op.RestartWith(1 + r.IntN(4))
+					}
+				}
+			}
+		})
+	}
+}
+
+// Batches of more rows than a row's place has room for, batches of one row in numbers, and slices: what is stored is the same.
+func TestFirstRowsOfLargeSteps(t *testing.T) {
+	const rows, keys = 70_000, 50
+	k, v := array.NewInt64Builder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
+	best := map[int64][]int64{}
+	r := clock.NewRand(1)
+	for i := range rows {
+		key, value := int64(i%keys), int64(r.Uint64()>>40)
+		if i < 100 {
+			key, value = 1, -1 // not pushed
+		} else {
+			best[key] = append(best[key], value)
+		}
+		k.Append(key)
+		v.Append(value)
+	}
+	var want []string
+	for key := range int64(keys) {
+		slices.Sort(best[key])
+		for place, value := range best[key][:3] {
+			want = append(want, fmt.Sprintf("%d %d %d", key, value, place+1))
+		}
+	}
+	slices.Sort(want)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	all := array.NewRecordBatch(schema, []arrow.Array{k.NewArray(), v.NewArray()}, rows)
+	for _, size := range []int64{rows, 1, 777} {
+		op := optest.New(t, "CREATE STREAM t (k BIGINT, v BIGINT)", "SELECT k, v, rn FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM t) WHERE rn <= 3")
+		var in incremental.Input
+		for from := int64(100); from < rows; from += size {
+			in.Pushes = append(in.Pushes, incremental.Push{Split: "p", Batch: all.NewSlice(from, min(from+size, rows))})
+		}
+		out, err := op.Graph().Step(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := op.Render(out.Delta)
+		for i := range got {
+			got[i] = strings.TrimPrefix(got[i], "+1 ")
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("batches of %d rows:\n  got  %q\n  want %q", size, got, want)
 		}
 	}
 }

@@ -60,6 +60,21 @@ func (b *Batch) take(rows []int32) Batch {
 	return Batch{Cols: kernels.TakeBatch(b.Cols, rows), N: len(rows), W: pickRows(b.W, rows), Hash: pickRows(b.Hash, rows)}
 }
 
+// slice is the rows [from, to).
+func (b *Batch) slice(from, to int) Batch {
+	if from == 0 && to == b.N {
+		return *b
+	}
+	out := Batch{Cols: make([]arrow.Array, len(b.Cols)), N: to - from, Hash: b.Hash[from:to]}
+	for i, c := range b.Cols {
+		out.Cols[i] = array.NewSlice(c, int64(from), int64(to))
+	}
+	if b.W != nil {
+		out.W = b.W[from:to]
+	}
+	return out
+}
+
 func pickRows[T any](v []T, rows []int32) []T {
 	if v == nil {
 		return nil

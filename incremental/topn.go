@@ -144,7 +144,7 @@ func (t *topN) init(decl, first state.Decl, n, input plan.Node, part []expr.Expr
 	t.trims = plan.Trims(n, emit)
 	t.vals, t.weight, t.timers = valueColumns(ts), &state.Int64s{}, newTimers()
 	if plan.KeepsFirstRows(n, emit) {
-		return newFirstRows(t, first, order, orderKeys, cols), nil
+		return newFirstRows(t, first, part, order, orderKeys, cols)
 	}
 	decl.Values = valueNames(cols, "_weight")
 	var stored []state.Column
@@ -542,11 +542,8 @@ func (t *topN) Restored(env *fn.Env) error {
 	if err != nil {
 		return err
 	}
-	parts, all := make([]uint32, in.N), make([]int32, in.N)
-	for i := range all {
-		all[i] = int32(i)
-	}
+	parts := make([]uint32, in.N)
 	t.partitions(&in, parts)
-	t.index(&in, all, slots, parts)
+	t.index(&in, allRows(in.N), slots, parts)
 	return nil
 }

@@ -52,7 +52,7 @@ func KeepsFirstRows(n Node, emit EmitPolicy) bool {
 func (t topN) decided() bool {
 	known, ordered := ColSet{}, len(t.keys) > 0
 	know := func(e expr.Expr) {
-		if c, ok := e.(*expr.Col); ok && printsAsItCompares(c.T) {
+		if c, ok := e.(*expr.Col); ok && PrintsAsItCompares(c.T) {
 			known[c.ID] = true
 		}
 	}
@@ -72,7 +72,7 @@ func (t topN) decided() bool {
 	return ordered
 }
 
-// printsAsItCompares reports whether equal values are the same: not so 0.0 and -0.0, or a month and 30 days.
-func printsAsItCompares(t types.Type) bool {
+// PrintsAsItCompares reports whether equal values are the same: not so 0.0 and -0.0, or a month and 30 days.
+func PrintsAsItCompares(t types.Type) bool {
 	return t.IsInteger() || t.IsTemporal() || t.Kind == types.Boolean || t.Kind == types.Varchar
 }

@@ -1,0 +1,60 @@
+package incremental
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/state"
+)
+
+// partitions numbers the partitions of a top-N and says when the watermark has settled one. All of it is derived from the rows.
+type partitions struct {
+	table   *state.Table // key → number
+	enc     *keyEncoder
+	closing *closing // where a partition column closes; nil: partitions stay
+	timers  *timers
+	closes  []int64 // by number
+}
+
+// newPartitions is the index of a table of rows.
+func newPartitions(rows state.Decl, by []expr.Expr, c *closing) *partitions {
+	p := &partitions{closing: c, timers: newTimers()}
+	p.table = state.NewTable(state.Decl{Name: rows.Name + "_index", Version: 1, Key: state.RowKey})
+	p.enc = newKeyEncoder(exprTypes(by)).into(p.table)
+	return p
+}
+
+// find writes the number of each row's partition, by its columns, and lists the rows that made one.
+func (p *partitions) find(cols []arrow.Array, n int, hash []uint64, numbers []uint32) (fresh []int32) {
+	fresh = p.table.Upsert(p.enc.encode(cols, n, hash), numbers)
+	if p.closing == nil || len(fresh) == 0 {
+		return fresh
+	}
+	p.closes = grown(p.closes, p.table.Slots(), never)
+	at := closing{0, p.closing.after}.at([]arrow.Array{kernels.Take(cols[p.closing.pos], fresh)})
+	for i, r := range fresh {
+		p.closes[numbers[r]] = at[i]
+		p.timers.add(at[i], numbers[r])
+	}
+	return fresh
+}
+
+// due are the partitions that the watermark has settled, the earliest first; the caller drops them.
+func (p *partitions) due(w flow.Watermark) []uint32 {
+	if p.closing == nil {
+		return nil
+	}
+	return p.timers.take(w, p.closes, p.table.Live)
+}
+
+// drop forgets partitions; their numbers are given to others.
+func (p *partitions) drop(numbers []uint32) {
+	if p.closing != nil {
+		for _, n := range numbers {
+			p.closes[n] = never
+		}
+	}
+	p.table.Delete(numbers)
+}
