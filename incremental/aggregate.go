@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,6 +13,7 @@ import (
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/rowkey"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
 )
@@ -124,13 +126,29 @@ func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
 		a.distinct = append(a.distinct, d)
 	}
 	a.table = state.NewTable(aggregateDecl(names), cols...)
-	a.enc.into(a.table)
+	a.enc.into(a.table, windowEnds(n)...)
 	for _, d := range a.distinct {
 		if d != nil {
 			d.groups = a.table
 		}
 	}
 	return a, nil
+}
+
+// windowEnds lists the keys that follow from another one: the end of a window of one length from its start.
+func windowEnds(n *plan.Aggregate) (out []rowkey.Follows) {
+	at := func(c plan.Column) int {
+		return slices.IndexFunc(n.Keys, func(k plan.Item) bool { return refers(k.Expr, c.ID) })
+	}
+	plan.Walk(n.Input, func(m plan.Node) bool {
+		if w, ok := m.(*plan.TimeWindow); ok && w.Size.Months == 0 && (w.Kind == plan.Tumble || w.Kind == plan.Hop) {
+			if start, end := at(w.Start), at(w.End); start >= 0 && end >= 0 {
+				out = append(out, rowkey.Follows{Col: end, From: start, By: int64(w.Size.Days)*86_400_000_000 + w.Size.Micros})
+			}
+		}
+		return true
+	})
+	return out
 }
 
 // timing finds the key column that closes groups.

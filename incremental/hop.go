@@ -150,20 +150,25 @@ func (h *hopAggregate) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) 
 	if err != nil {
 		return Batch{}, err
 	}
-	slices := make([]int64, n)
+	pieces := make([]int64, n)
+	from, to := int64(0), int64(0) // of the slice before: rows of one slice come together
 	for i, t := range us[:n] {
-		slices[i] = types.FloorDiv(t, h.width) * h.width
+		if t < from || t >= to {
+			from = types.FloorDiv(t, h.width) * h.width
+			to = addTime(from, h.width)
+		}
+		pieces[i] = from
 	}
 	var valid []byte
 	if at.NullN() > 0 {
 		valid = kernels.Valid(at)
-		for i := range slices {
+		for i := range pieces {
 			if at.IsNull(i) {
-				slices[i] = 0
+				pieces[i] = 0
 			}
 		}
 	}
-	all := append(append(make([]arrow.Array, 0, len(cols)+1), cols...), kernels.NewFixed(types.TsUS.Arrow(), slices, valid))
+	all := append(append(make([]arrow.Array, 0, len(cols)+1), cols...), kernels.NewFixed(types.TsUS.Arrow(), pieces, valid))
 	return Batch{Cols: all, N: n, W: d.Weights(), Hash: hashOf(cols[:h.other], n)}, nil
 }
 
@@ -172,9 +177,9 @@ func (h *hopAggregate) Process(_ *Ctx, _ int, in Batch) error {
 	key := append(append(make([]arrow.Array, 0, h.other+1), in.Cols[:h.other]...), in.Cols[last])
 	h.slots = resize(h.slots, in.N)
 	h.hash, h.group = resize(h.hash, in.N), groupsOf(in.Hash, h.group)
-	slices := kernels.Values[int64](in.Cols[last])
+	pieces := kernels.Values[int64](in.Cols[last])
 	for i, x := range in.Hash {
-		h.hash[i] = (x ^ uint64(slices[i])) * 0x9e3779b97f4a7c15 // the slices of a key lie apart in the index
+		h.hash[i] = (x ^ uint64(pieces[i])) * 0x9e3779b97f4a7c15 // the slices of a key lie apart in the index
 	}
 	k := h.enc.encode(key, in.N, h.hash)
 	k.Group = h.group
@@ -206,12 +211,12 @@ func (h *hopAggregate) Process(_ *Ctx, _ int, in Batch) error {
 	return nil
 }
 
-func (h *hopAggregate) setTimers(slices arrow.Array, rows []int32, slots []uint32) {
+func (h *hopAggregate) setTimers(pieces arrow.Array, rows []int32, slots []uint32) {
 	h.closes = grown(h.closes, h.table.Slots(), never)
 	if len(rows) == 0 {
 		return
 	}
-	for i, at := range (closing{0, h.width}).at([]arrow.Array{kernels.Take(slices, rows)}) {
+	for i, at := range (closing{0, h.width}).at([]arrow.Array{kernels.Take(pieces, rows)}) {
 		s := slots[rows[i]]
 		h.closes[s] = at
 		h.timers.add(at, s)
@@ -298,16 +303,12 @@ func (h *hopAggregate) partial(i int, slots []uint32) (fn.Accumulator, error) {
 func (h *hopAggregate) expand(due []uint32) (Batch, []int32, error) {
 	key := keysOf(h.table, h.types, due)
 	slice := key[h.other].(*array.Timestamp)
-	var valid func(int) bool
-	if slice.NullN() > 0 {
-		valid = slice.IsValid
-	}
-	rows, starts, ends, err := h.cut.Windows(kernels.Values[int64](slice)[:len(due)], valid, nil, nil, nil)
+	rows, starts, ends, err := h.windowsOf(slice, len(due))
 	if err != nil {
 		return Batch{}, nil, err
 	}
 	var mask []byte
-	if valid != nil {
+	if slice.NullN() > 0 {
 		mask = kernels.Ones(len(rows))
 		for i, s := range starts {
 			if s == window.NullStart {
@@ -327,6 +328,30 @@ func (h *hopAggregate) expand(due []uint32) (Batch, []int32, error) {
 		}
 	}
 	return Batch{Cols: cols, N: len(rows), Hash: hashOf(cols, len(rows))}, rows, nil
+}
+
+// windowsOf lists the windows of slices, as Cut.Windows does: slices of one time have the same and come together.
+func (h *hopAggregate) windowsOf(slice *array.Timestamp, n int) (rows []int32, starts, ends []int64, err error) {
+	times, nulls := kernels.Values[int64](slice)[:n], slice.NullN() > 0
+	var each []int32
+	var from, to []int64 // the windows of the last slice
+	for i, t := range times {
+		if null := nulls && slice.IsNull(i); i == 0 || nulls || t != times[i-1] {
+			valid := func(int) bool { return !null }
+			if each, from, to, err = h.cut.Windows(times[i:i+1], valid, each[:0], from[:0], to[:0]); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+		if i == 0 { // the others have as many, or one more or less
+			room := (len(each) + 1) * n
+			rows, starts, ends = make([]int32, 0, room), make([]int64, 0, room), make([]int64, 0, room)
+		}
+		for range each {
+			rows = append(rows, int32(i))
+		}
+		starts, ends = append(starts, from...), append(ends, to...)
+	}
+	return rows, starts, ends, nil
 }
 
 func (h *hopAggregate) Tables() []state.Stored {

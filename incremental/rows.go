@@ -25,16 +25,15 @@ type keyEncoder struct {
 }
 
 // newKeyEncoder encodes keys by SQL equality.
-func newKeyEncoder(ts []types.Type) *keyEncoder { return &keyEncoder{enc: rowkey.NewEncoder(ts, nil), types: ts} }
+func newKeyEncoder(ts []types.Type) *keyEncoder {
+	return &keyEncoder{enc: rowkey.NewEncoder(ts, nil), types: ts}
+}
 
-// into makes keys words where columns fit, for these tables, which hold them so. Nobody may ask such keys for their bytes.
-func (k *keyEncoder) into(tables ...*state.Table) *keyEncoder {
-	if k.pack = rowkey.NewPacking(k.types, false); k.pack != nil {
-		for _, t := range tables {
-			t.Pack(k.pack)
-		}
+// into makes keys words where columns fit, for a table, which holds them so. Nobody may ask such keys for their bytes.
+func (k *keyEncoder) into(t *state.Table, follows ...rowkey.Follows) {
+	if k.pack = rowkey.NewPacking(k.types, false, follows...); k.pack != nil {
+		t.Pack(k.pack)
 	}
-	return k
 }
 
 // newRowEncoder encodes whole rows by what they print: a row is retracted by the very row that was inserted, and

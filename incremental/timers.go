@@ -25,7 +25,7 @@ const listed = int64(math.MinInt64)
 type timers struct {
 	times due
 	slots map[int64]*closers
-	last  *closers // of the last add: rows of one time come together
+	last  [8]*closers // of the last adds, by a hash of the time: rows of a few times come together
 }
 
 // closers are the slots of one closing time.
@@ -37,14 +37,15 @@ type closers struct {
 func newTimers() *timers { return &timers{slots: map[int64]*closers{}} }
 
 func (t *timers) add(at int64, slot uint32) {
-	c := t.last
+	last := &t.last[uint64(at)*hashMix>>61]
+	c := *last
 	if c == nil || c.at != at {
 		if c = t.slots[at]; c == nil {
 			c = &closers{at: at}
 			t.slots[at] = c
 			heap.Push(&t.times, at)
 		}
-		t.last = c
+		*last = c
 	}
 	if len(c.slots) == cap(c.slots) {
 		c.slots = slices.Grow(c.slots, max(8, len(c.slots))) // doubles: append would copy large ones more often
@@ -58,13 +59,13 @@ func (t *timers) take(w flow.Watermark, closes []int64, live func(slot uint32) b
 		return nil
 	}
 	var out []uint32
+	if len(t.times) > 0 && t.times[0] <= int64(w) {
+		clear(t.last[:])
+	}
 	for len(t.times) > 0 && t.times[0] <= int64(w) {
 		at := heap.Pop(&t.times).(int64)
 		due := t.slots[at]
 		delete(t.slots, at)
-		if t.last == due {
-			t.last = nil
-		}
 		out = slices.Grow(out, len(due.slots))
 		for _, s := range due.slots {
 			if live(s) && closes[s] != listed && closes[s] <= int64(w) {

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"math"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -100,30 +102,34 @@ func (w *TimeWindow) Apply(env *fn.Env, cols []arrow.Array, keep, n int) ([]arro
 
 // Micros reads a date or timestamp column as microseconds since 1970. What stands below a NULL is arbitrary.
 func Micros(a arrow.Array, t types.Type) ([]int64, error) {
-	if t.Kind == types.Timestamp || t.Kind == types.TimestampTZ {
-		return kernels.Values[int64](a), nil
-	}
-	convert := window.Micros(t)
-	out := make([]int64, a.Len())
-	put := func(i int, v int64) error {
-		us, ok := convert(v)
-		if !ok && a.IsValid(i) {
-			return errs.New(errs.Data, "assign windows", "a %s lies outside what TIMESTAMP can hold", t)
-		}
-		out[i] = us
-		return nil
-	}
-	if t.Kind == types.Date {
-		for i, v := range kernels.Values[int32](a) {
-			if err := put(i, int64(v)); err != nil {
-				return nil, err
-			}
+	switch t.Kind {
+	case types.Date:
+		return scaled(a, kernels.Values[int32](a), 86_400_000_000, t)
+	case types.TimestampS:
+		return scaled(a, kernels.Values[int64](a), 1_000_000, t)
+	case types.TimestampMS:
+		return scaled(a, kernels.Values[int64](a), 1000, t)
+	case types.TimestampNS:
+		out := make([]int64, a.Len())
+		for i, v := range kernels.Values[int64](a)[:len(out)] {
+			out[i] = types.FloorDiv(v, 1000)
 		}
 		return out, nil
 	}
-	for i, v := range kernels.Values[int64](a) {
-		if err := put(i, v); err != nil {
-			return nil, err
+	return kernels.Values[int64](a), nil
+}
+
+// scaled multiplies times, and refuses those that are not NULL and overflow.
+func scaled[T int32 | int64](a arrow.Array, v []T, by int64, t types.Type) ([]int64, error) {
+	out, most := make([]int64, a.Len()), math.MaxInt64/by
+	far := false
+	for i, x := range v[:len(out)] {
+		out[i] = int64(x) * by
+		far = far || uint64(int64(x)+most) > uint64(2*most)
+	}
+	for i := 0; far && i < len(out); i++ {
+		if x := int64(v[i]); (x > most || x < -most) && a.IsValid(i) {
+			return nil, errs.New(errs.Data, "assign windows", "a %s lies outside what TIMESTAMP can hold", t)
 		}
 	}
 	return out, nil

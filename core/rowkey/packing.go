@@ -15,16 +15,23 @@ type Packing struct {
 	exact bool
 	cols  []packedColumn
 	two   bool
-	size  int // of a row's bytes
 	tmp   []uint64
 	wide  [][2]uint64
 }
 
 // packedColumn is where a column lies: in the word, that many bits up.
 type packedColumn struct {
-	width int
-	word  int // 0 is the high word where there are two
-	shift uint
+	width  int
+	word   int // 0 is the high word where there are two
+	shift  uint
+	from   int // a column that follows from another is not held: that one, else -1
+	follow uint64
+}
+
+// Follows says that a column is always another one plus a number, or NULL with it: so the end of a window follows from its start.
+type Follows struct {
+	Col, From int
+	By        int64
 }
 
 // Packed is rows as words.
@@ -34,45 +41,50 @@ type Packed struct {
 }
 
 // NewPacking is nil when rows of these types do not fit.
-func NewPacking(ts []types.Type, exact bool) *Packing {
+func NewPacking(ts []types.Type, exact bool, follows ...Follows) *Packing {
 	if len(ts) == 0 || len(ts) > 8 {
 		return nil
 	}
-	p := &Packing{types: ts, exact: exact}
-	var free [2]int
-	free[0], free[1] = 8, 8
-	total := 0
-	for _, t := range ts {
+	p := &Packing{types: ts, exact: exact, cols: make([]packedColumn, len(ts))}
+	for i, t := range ts {
 		w := width(t, Key{Exact: exact})
-		total += w
-		switch {
-		case w == 0, w > 8 && (len(ts) > 1 || w > 16):
+		if w == 0 || w > 8 && (len(ts) > 1 || w > 16) {
 			return nil
 		}
-		p.size += 1 + w
+		p.cols[i] = packedColumn{width: w, from: -1}
+	}
+	for _, f := range follows {
+		p.cols[f.Col].from, p.cols[f.Col].follow = f.From, uint64(f.By)
+	}
+	total := 0
+	for i := range p.cols {
+		if p.cols[i].from < 0 {
+			total += p.cols[i].width
+		}
 	}
 	p.two = total > 8
-	for _, t := range ts {
-		c := packedColumn{width: width(t, Key{Exact: exact})}
+	free := [2]int{8, 8}
+	for i := range p.cols {
+		c := &p.cols[i]
 		switch {
-		case c.width > 8: // alone
+		case c.from >= 0 || c.width > 8: // not held, or alone
 		case free[0] >= c.width:
 		case p.two && free[1] >= c.width:
 			c.word = 1
 		default:
 			return nil
 		}
-		if c.width <= 8 {
+		if c.from < 0 && c.width <= 8 {
 			free[c.word] -= c.width
 		}
-		p.cols = append(p.cols, c)
 	}
 	// Within a word the first column lies highest, so that the last one needs no shift.
 	var up [2]uint
 	for i := len(p.cols) - 1; i >= 0; i-- {
-		c := &p.cols[i]
-		c.shift = up[c.word]
-		up[c.word] += uint(8 * c.width)
+		if c := &p.cols[i]; c.from < 0 {
+			c.shift = up[c.word]
+			up[c.word] += uint(8 * c.width)
+		}
 	}
 	return p
 }
@@ -102,6 +114,9 @@ func (p *Packing) Pack(cols []arrow.Array, n int, out *Packed) {
 	var begun [2]bool
 	for i, a := range cols {
 		c := &p.cols[i]
+		if c.from >= 0 {
+			continue
+		}
 		if c.width > 8 {
 			p.wide = Wide(a, p.types[i], p.wide[:0])
 			for r, w := range p.wide {
@@ -164,42 +179,47 @@ func room(s []uint64, n int) []uint64 {
 func (p *Packing) AppendKey(dst []byte, high, low uint64, nulls uint8) []byte {
 	for i := range p.cols {
 		c := &p.cols[i]
-		mark := byte(markValid)
-		if nulls>>i&1 != 0 {
-			mark = markNullLast
+		if nulls>>p.held(i)&1 != 0 {
+			dst = append(append(dst, markNullLast), make([]byte, c.width)...)
+			continue
 		}
-		dst = append(dst, mark)
-		switch {
-		case c.width > 8:
+		dst = append(dst, markValid)
+		if c.width > 8 {
 			dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, high), low)
-		default:
-			w := p.value(c, high, low)
-			at := len(dst)
-			dst = append(dst, make([]byte, c.width)...)
-			putWord(dst[at:], w)
+			continue
 		}
+		at := len(dst)
+		dst = append(dst, make([]byte, c.width)...)
+		from := &p.cols[p.held(i)]
+		w := low
+		if p.two && from.word == 0 {
+			w = high
+		}
+		putWord(dst[at:], w>>from.shift+c.follow)
 	}
 	return dst
 }
 
-// value is a column of a row.
-func (p *Packing) value(c *packedColumn, high, low uint64) uint64 {
-	w := low
-	if p.two && c.word == 0 {
-		w = high
+// held is the column that says what column i is.
+func (p *Packing) held(i int) int {
+	if f := p.cols[i].from; f >= 0 {
+		return f
 	}
-	return w >> c.shift & (^uint64(0) >> (64 - 8*c.width))
+	return i
 }
 
 // ParseKey is the inverse of AppendKey.
 func (p *Packing) ParseKey(b []byte) (high, low uint64, nulls uint8) {
 	for i := range p.cols {
 		c := &p.cols[i]
-		if b[0] != markValid {
+		null := b[0] != markValid
+		v := b[1 : 1+c.width]
+		if b = b[1+c.width:]; c.from >= 0 {
+			continue
+		}
+		if null {
 			nulls |= 1 << i
 		}
-		v := b[1 : 1+c.width]
-		b = b[1+c.width:]
 		if c.width > 8 {
 			return binary.BigEndian.Uint64(v), binary.BigEndian.Uint64(v[8:]), nulls
 		}
@@ -220,10 +240,10 @@ func (p *Packing) ParseKey(b []byte) (high, low uint64, nulls uint8) {
 func (p *Packing) Columns(in Packed, n int) []arrow.Array {
 	out := make([]arrow.Array, len(p.cols))
 	for i := range p.cols {
-		c := &p.cols[i]
+		c, from := &p.cols[i], &p.cols[p.held(i)]
 		var valid []byte
 		for r, x := range in.Nulls {
-			if x>>i&1 == 0 {
+			if x>>p.held(i)&1 == 0 {
 				continue
 			}
 			if valid == nil {
@@ -240,14 +260,14 @@ func (p *Packing) Columns(in Packed, n int) []arrow.Array {
 			continue
 		}
 		word := in.Low
-		if p.two && c.word == 0 {
+		if p.two && from.word == 0 {
 			word = in.High
 		}
-		if c.width < 8 {
+		if c.width < 8 || c.follow != 0 {
 			p.tmp = room(p.tmp, n)
 			mask := ^uint64(0) >> (64 - 8*c.width)
 			for r, w := range word[:n] {
-				p.tmp[r] = w >> c.shift & mask
+				p.tmp[r] = (w>>from.shift + c.follow) & mask
 			}
 			word = p.tmp
 		}

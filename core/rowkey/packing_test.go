@@ -74,3 +74,42 @@ func TestPackingIsEncode(t *testing.T) {
 		}
 	}
 }
+
+// TestPackingOfWhatFollows packs the end of windows, which is not held, behind a number and a start.
+func TestPackingOfWhatFollows(t *testing.T) {
+	ts := []types.Type{types.TsUS, types.Int64, types.TsUS}
+	if rowkey.NewPacking(ts, false) != nil {
+		t.Fatal("three words are packed")
+	}
+	p := rowkey.NewPacking(ts, false, rowkey.Follows{Col: 0, From: 2, By: 10})
+	r := rand.New(rand.NewPCG(8, 8))
+	const n = 50
+	start := rowkeytest.Column(r, types.TsUS, n)
+	ends := make([]uint64, n)
+	var valid []byte
+	for i, w := range rowkey.Words(start, types.TsUS, false, nil) {
+		if ends[i] = w + 10; start.IsNull(i) {
+			ends[i] = 0
+		}
+	}
+	if start.NullN() > 0 {
+		valid = start.NullBitmapBytes()
+	}
+	cols := []arrow.Array{rowkey.FromWords(types.TsUS, ends, valid), rowkeytest.Column(r, types.Int64, n), start}
+	rows := rowkey.Encode(cols, ts, nil, n)
+	var out rowkey.Packed
+	p.Pack(cols, n, &out)
+	for i := range n {
+		if got := p.AppendKey(nil, out.High[i], out.Low[i], out.Nulls[i]); !bytes.Equal(got, rows.Row(i)) {
+			t.Fatalf("row %d: bytes %x, not %x", i, got, rows.Row(i))
+		}
+		if h, l, x := p.ParseKey(rows.Row(i)); h != out.High[i] || l != out.Low[i] || x != out.Nulls[i] {
+			t.Fatalf("row %d: other words of the bytes", i)
+		}
+	}
+	for c, got := range p.Columns(out, n) {
+		if want := rowkey.Decode(ts, nil, n, rows.Row)[c]; !array.Equal(got, want) {
+			t.Fatalf("column %d is %v, not %v", c, got, want)
+		}
+	}
+}

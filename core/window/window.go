@@ -171,21 +171,3 @@ func gcd(a, b int64) int64 {
 	}
 	return a
 }
-
-// Micros converts a time of a type to microseconds since 1970.
-func Micros(t types.Type) func(v int64) (int64, bool) {
-	scale := func(f int64) func(int64) (int64, bool) {
-		return func(v int64) (int64, bool) { return v * f, v <= math.MaxInt64/f && v >= math.MinInt64/f }
-	}
-	switch t.Kind {
-	case types.Date:
-		return scale(dayMicros)
-	case types.TimestampS:
-		return scale(1e6)
-	case types.TimestampMS:
-		return scale(1e3)
-	case types.TimestampNS:
-		return func(v int64) (int64, bool) { return types.FloorDiv(v, 1000), true }
-	}
-	return scale(1)
-}
