@@ -19,17 +19,16 @@ import (
 // A block is: the hash of the key; how many rows there are, and the block's class; the key's words; the rows' words, of which the
 // first is the weight.
 type Bags struct {
-	Decl  Decl
-	types [2][]types.Type // of keys, of rows
-	key   *record
-	row   *record
-	wide  []bool // of the columns of rows: more than a word
-	head  int    // words of a block before its rows
-	mem   arena
-	cells []uint64 // upper half of a key's hash << 32 | address of its block; 0 is empty
-	keys  int
-	rows  int
-	looks int64
+	Decl   Decl
+	types  [2][]types.Type // of keys, of rows
+	key    *record
+	row    *record
+	wide   []bool // of the columns of rows: more than a word
+	head   int    // words of a block before its rows
+	mem    arena
+	blocks blockIndex
+	rows   int
+	looks  int64
 
 	enc      *rowkey.Encoder
 	same     []Same // columns behind the weight that are one number in all rows
@@ -39,8 +38,7 @@ type Bags struct {
 	below    changedRows // rows that had a negative weight at some moment of the step
 	restored *Table      // what Restore took, until Restored
 
-	at, addr []uint32
-	seen     uint64 // keeps reads ahead alive
+	at       []uint32
 	keyWords []uint64
 	rowWords []uint64
 }
@@ -70,6 +68,7 @@ func NewBags(d Decl, keys, rows []types.Type, nulls bool, same ...Same) *Bags {
 	b.key = newRecord(keys, false, 0, nulls, nil, kt)
 	b.row = newRecord(rows, true, 1, false, b.wide, rt)
 	b.head = blockKey + b.key.size
+	b.blocks.numbers = len(keys) == 1 && !nulls && b.key.cols[0].form == asWord
 	b.enc = rowNames(rows)
 	return b
 }
@@ -93,17 +92,16 @@ func (b *Bags) layOut(nulls bool, wide []int) {
 	}
 	old := *b
 	b.row = newRecord(b.types[1], true, 1, nulls || old.row.nulls > 0, b.wide, old.row.texts)
-	b.mem, b.cells, b.keys, b.rows = arena{}, nil, 0, 0
+	b.mem, b.rows = arena{}, 0
+	b.blocks.n, b.blocks.cells, b.blocks.dense = 0, make([]uint64, len(old.blocks.cells)), nil
+	if old.blocks.dense != nil {
+		b.blocks.dense = make([]uint32, len(old.blocks.dense))
+	}
 	b.changed.layOut(old.row, b.row)
 	b.below.layOut(old.row, b.row)
-	for _, cell := range old.cells {
-		if cell == 0 {
-			continue
-		}
-		block := old.mem.at(uint32(cell))
-		rows := old.appendRows(nil, uint32(cell))
-		words := relaid(old.row, b.row, rows)
-		b.reserve(1)
+	old.blocks.each(func(addr uint32) {
+		block := old.mem.at(addr)
+		words := relaid(old.row, b.row, old.appendRows(nil, addr))
 		at := uint32(0)
 		for i := 0; i < len(words); i += b.row.size {
 			row := words[i : i+b.row.size]
@@ -111,7 +109,7 @@ func (b *Bags) layOut(nulls bool, wide []int) {
 			b.row.keep(row, -1) // it was counted when it came
 		}
 		b.key.keep(block[blockKey:b.head], -1)
-	}
+	})
 }
 
 // relaid are rows in another layout.
@@ -142,68 +140,9 @@ func (b *Bags) Find(hash []uint64, keys []arrow.Array, blocks []uint32) {
 	b.keyWords, _, _ = b.key.pack(keys, n, b.keyWords)
 	b.probe(hash, blocks)
 	for i, h := range hash {
-		blocks[i] = b.settle(h, b.keyWords[i*b.key.size:(i+1)*b.key.size], blocks[i])
+		blocks[i] = b.settle(h, b.keyWord(i), blocks[i])
 	}
 	b.sweep()
-}
-
-// probe writes for each hash the block that it may be of and looks at each block, so that what follows finds it in the cache: the looks
-// do not wait for one another.
-func (b *Bags) probe(hash []uint64, blocks []uint32) {
-	blocks = blocks[:len(hash)]
-	if len(b.cells) == 0 {
-		clear(blocks)
-		return
-	}
-	mask := uint64(len(b.cells) - 1)
-	for i, h := range hash {
-		at := b.home(h)
-		c := b.cells[at]
-		for c != 0 && c>>32 != h>>32 {
-			at = (at + 1) & mask
-			c = b.cells[at]
-		}
-		blocks[i] = uint32(c)
-	}
-	seen := uint64(0)
-	for _, at := range blocks {
-		if at != 0 {
-			seen += b.mem.at(at)[blockMeta]
-		}
-	}
-	b.seen = seen
-}
-
-func (b *Bags) home(hash uint64) uint64 {
-	return (hash >> 32) * 0x9e3779b97f4a7c15 >> 32 & uint64(len(b.cells)-1)
-}
-
-// settle returns the block of a key for which probe has given one: that one, or another where hashes collide or blocks were moved.
-func (b *Bags) settle(hash uint64, key []uint64, block uint32) uint32 {
-	if block != 0 && b.holds(block, hash, key) {
-		return block
-	}
-	return b.look(hash, key)
-}
-
-func (b *Bags) holds(block uint32, hash uint64, key []uint64) bool {
-	if !b.mem.has(block) {
-		return false
-	}
-	w := b.mem.at(block)
-	return w[blockHash] == hash && w[blockMeta] != 0 && slices.Equal(w[blockKey:blockKey+len(key)], key)
-}
-
-func (b *Bags) look(hash uint64, key []uint64) uint32 {
-	if len(b.cells) == 0 {
-		return 0
-	}
-	for i := b.home(hash); ; i = (i + 1) & uint64(len(b.cells)-1) {
-		c := b.cells[i]
-		if c == 0 || c>>32 == hash>>32 && b.holds(uint32(c), hash, key) {
-			return uint32(c)
-		}
-	}
 }
 
 // Rows walks over the rows of a block; of 0 there are none.
@@ -258,6 +197,9 @@ func (b *Bags) Records(rows []uint32) Records {
 	return Records{b, b.rowWords}
 }
 
+// None reports whether nothing was copied yet.
+func (r Records) None() bool { return r.bags == nil }
+
 // Column is a column of the rows; valid until the next call of Records or Add.
 func (r Records) Column(c int) arrow.Array { return r.bags.row.column(c, r.words) }
 
@@ -269,7 +211,7 @@ func (b *Bags) Add(hash []uint64, keys, cols []arrow.Array, n int, w []int64) {
 	b.looks += int64(n)
 	b.pack(cols, n)
 	b.keyWords, _, _ = b.key.pack(keys, n, b.keyWords)
-	b.reserve(n)
+	b.reserve(n, hash)
 	b.at = sized(b.at, n)
 	b.probe(hash, b.at)
 	for i := 0; i < n; {
@@ -380,15 +322,14 @@ func (b *Bags) insert(block uint32, hash uint64, key, row []uint64, coming int) 
 	b.row.keep(row, 1)
 	if block == 0 {
 		block = b.newBlock(hash, key, coming)
-		b.keys++
 		b.key.keep(key, 1)
-		b.place(hash, block)
+		b.place(hash, key, block)
 	} else {
 		n := int(b.mem.at(block)[blockMeta] >> 8)
 		if places := b.places(block); n == places || places > listed && n >= places-places/4 {
 			to := b.newBlock(hash, key, max(n+coming, n+n/2))
 			b.move(block, to)
-			b.replace(hash, block, to)
+			b.replace(hash, key, block, to)
 			block = to
 		}
 	}
@@ -457,9 +398,8 @@ func (b *Bags) remove(block, at uint32) uint32 {
 	switch {
 	case n == 0:
 		b.key.release(w[blockKey:b.head])
-		b.unplace(hash, block)
+		b.unplace(hash, w[blockKey:b.head], block)
 		b.giveBack(block)
-		b.keys--
 		return 0
 	case places <= listed:
 		copy(row, w[b.head+n*size:b.head+(n+1)*size])
@@ -469,7 +409,7 @@ func (b *Bags) remove(block, at uint32) uint32 {
 	if places > 8 && n < places/4 {
 		to := b.newBlock(hash, w[blockKey:b.head], n+n/2)
 		b.move(block, to)
-		b.replace(hash, block, to)
+		b.replace(hash, b.mem.at(to)[blockKey:b.head], block, to)
 		return to
 	}
 	return block
@@ -491,66 +431,6 @@ func (b *Bags) shiftBack(block uint32, i, places int) {
 			home := homeOf(w[j*size:(j+1)*size], places)
 			if (j-home+places)%places >= (j-i+places)%places {
 				copy(w[i*size:(i+1)*size], w[j*size:(j+1)*size])
-				i = j
-				break
-			}
-		}
-	}
-}
-
-func (b *Bags) reserve(more int) {
-	need := (b.keys + more) * 2
-	if need <= len(b.cells) {
-		return
-	}
-	size := max(64, len(b.cells))
-	for size < need {
-		size *= 2
-	}
-	old := b.cells
-	b.cells = make([]uint64, size)
-	for _, c := range old {
-		if c != 0 {
-			b.place(c, uint32(c))
-		}
-	}
-}
-
-// place puts the cell of a block; of the hash only the upper half counts.
-func (b *Bags) place(hash uint64, block uint32) {
-	i := b.home(hash)
-	for b.cells[i] != 0 {
-		i = (i + 1) & uint64(len(b.cells)-1)
-	}
-	b.cells[i] = hash&^0xffffffff | uint64(block)
-}
-
-func (b *Bags) cellOf(hash uint64, block uint32) uint64 {
-	i := b.home(hash)
-	for uint32(b.cells[i]) != block {
-		i = (i + 1) & uint64(len(b.cells)-1)
-	}
-	return i
-}
-
-func (b *Bags) replace(hash uint64, block, by uint32) {
-	b.cells[b.cellOf(hash, block)] = hash&^0xffffffff | uint64(by)
-}
-
-// unplace takes the cell of a block away and shifts back those behind it.
-func (b *Bags) unplace(hash uint64, block uint32) {
-	mask := uint64(len(b.cells) - 1)
-	i := b.cellOf(hash, block)
-	for j := i; ; {
-		b.cells[i] = 0
-		for {
-			j = (j + 1) & mask
-			c := b.cells[j]
-			if c == 0 {
-				return
-			}
-			if (j-b.home(c))&mask >= (j-i)&mask {
-				b.cells[i] = c
 				i = j
 				break
 			}

@@ -99,7 +99,7 @@ func (b *Bags) Touched() int64 { return b.looks }
 
 // Bytes implements Stored.
 func (b *Bags) Bytes() int64 {
-	n := int64(8 * (b.mem.held + cap(b.cells) + cap(b.changed.rows) + cap(b.changed.keys) + 2*cap(b.changed.epoch)))
+	n := int64(4*cap(b.blocks.dense) + 8*(b.mem.held+cap(b.blocks.cells)+cap(b.changed.rows)+cap(b.changed.keys)+2*cap(b.changed.epoch)))
 	for _, r := range []*record{b.key, b.row} {
 		if r.texts != nil {
 			n += r.texts.table.Bytes()
@@ -120,20 +120,35 @@ func (b *Bags) Cut() uint64 {
 // Forget implements Stored.
 func (b *Bags) Forget(epoch uint64) { b.changed = b.changed.behind(b, epoch) }
 
+// Clear drops all rows.
+func (b *Bags) Clear() {
+	var blocks []uint32
+	b.blocks.each(func(block uint32) { blocks = append(blocks, block) })
+	for _, block := range blocks {
+		for block != 0 {
+			r := b.Rows(block)
+			r.Next()
+			if w := b.mem.at(block); b.tracking {
+				b.changed.add(b, b.epoch, w[blockHash], w[blockKey:b.head], b.mem.at(r.At)[:b.row.size])
+			}
+			block = b.remove(block, r.At)
+		}
+	}
+	b.sweep()
+}
+
 // Snapshot implements Stored.
 func (b *Bags) Snapshot() (Part, error) {
 	var rows []uint64
 	var groups []uint8
-	for _, cell := range b.cells {
-		if cell != 0 {
-			before := len(rows)
-			rows = b.appendRows(rows, uint32(cell))
-			g := group(b.mem.at(uint32(cell))[blockHash])
-			for range (len(rows) - before) / b.row.size {
-				groups = append(groups, g)
-			}
+	b.blocks.each(func(block uint32) {
+		before := len(rows)
+		rows = b.appendRows(rows, block)
+		g := group(b.mem.at(block)[blockHash])
+		for range (len(rows) - before) / b.row.size {
+			groups = append(groups, g)
 		}
-	}
+	})
 	return b.part(rows, groups, 0)
 }
 

@@ -33,8 +33,9 @@ type bagTest struct {
 	hash  func(cols []arrow.Array, n int) []uint64
 	r     *rand.Rand
 	keys  int64
-	odd   bool // NULLs, wide decimals, odd floats
-	small bool // few texts
+	apart int64 // between two keys
+	odd   bool  // NULLs, wide decimals, odd floats
+	small bool  // few texts
 }
 
 func bagHash(cols []arrow.Array, n int) []uint64 {
@@ -45,7 +46,7 @@ func bagHash(cols []arrow.Array, n int) []uint64 {
 
 func newBagTest(t *testing.T, seed uint64, keys int64) *bagTest {
 	return &bagTest{t: t, bags: NewBags(bagDecl, bagKeys, bagRows, false, Same(0)), want: bagModel{}, hash: bagHash,
-		r: rand.New(rand.NewPCG(seed, 1)), keys: keys}
+		r: rand.New(rand.NewPCG(seed, 1)), keys: keys, apart: 1}
 }
 
 // rows makes n rows.
@@ -55,7 +56,7 @@ func (x *bagTest) rows(n int) []arrow.Array {
 	d, f := array.NewDecimal128Builder(mem, &arrow.Decimal128Type{Precision: 10, Scale: 2}), array.NewFloat64Builder(mem)
 	s := array.NewInt16Builder(mem)
 	for range n {
-		k.Append(x.r.Int64N(x.keys) - x.keys/2)
+		k.Append((x.r.Int64N(x.keys) - x.keys/2) * x.apart)
 		t.Append([]string{"", "a", "bb", strings.Repeat("long ", 10)}[x.r.IntN(4)])
 		d.Append(decimal128.FromI64(x.r.Int64N(5) - 2))
 		f.Append([]float64{0, 1, -1.5}[x.r.IntN(3)])
@@ -113,7 +114,7 @@ func (x *bagTest) add(cols []arrow.Array, w []int64) {
 func (x *bagTest) found(b *Bags) bagModel {
 	keys := array.NewInt64Builder(memory.DefaultAllocator)
 	for k := range x.keys + 2 {
-		keys.Append(k - x.keys/2 - 1)
+		keys.Append((k - x.keys/2 - 1) * x.apart)
 	}
 	ks := []arrow.Array{keys.NewArray()}
 	blocks := make([]uint32, ks[0].Len())
@@ -171,9 +172,13 @@ func equalModels(a, b bagModel) bool {
 // decimals that come late and need another layout.
 func TestBags(t *testing.T) {
 	for _, keys := range []int64{1, 3, 300} {
-		for _, bad := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d keys/collide %v", keys, bad), func(t *testing.T) {
+		for mode := range 3 {
+			bad := mode == 1
+			t.Run(fmt.Sprintf("%d keys/%d", keys, mode), func(t *testing.T) {
 				x := newBagTest(t, uint64(keys), keys)
+				if mode > 0 {
+					x.apart = math.MaxInt64 / 1000
+				}
 				if bad {
 					x.hash = func(cols []arrow.Array, n int) []uint64 {
 						out := bagHash(cols, n)
@@ -218,6 +223,83 @@ func TestBags(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestBagsNumbers lets the range of numeric keys wander, jump and spread, and keys go behind it.
+func TestBagsNumbers(t *testing.T) {
+	x := newBagTest(t, 5, 1)
+	mem := memory.DefaultAllocator
+	forms := map[bool]int{}
+	live := map[int64]bool{}
+	step := func(sign int64, ks ...int64) {
+		w := make([]int64, len(ks))
+		for i, v := range ks {
+			w[i] = sign
+			if live[v] = true; sign < 0 {
+				delete(live, v)
+			}
+		}
+		cols := x.rowsOfKey(ks)
+		x.bags.Add(x.hash(cols[:1], len(ks)), cols[:1], cols, len(ks), w)
+		forms[x.bags.blocks.dense != nil]++
+		all := array.NewInt64Builder(mem)
+		for v := range live {
+			all.Append(v)
+		}
+		found := []arrow.Array{all.NewArray()}
+		blocks := make([]uint32, len(live))
+		x.bags.Find(x.hash(found, len(live)), found, blocks)
+		for i, b := range blocks {
+			if b == 0 {
+				t.Fatalf("key %s is lost", found[0].ValueStr(i))
+			}
+		}
+		if x.bags.blocks.n != len(live) || x.bags.Len() != len(live) {
+			t.Fatalf("%d keys of %d", x.bags.blocks.n, len(live))
+		}
+	}
+	span := func(from, n int64) (out []int64) {
+		for i := range n {
+			out = append(out, from+i)
+		}
+		return out
+	}
+	for i := range int64(60) { // wanders up, then down
+		step(1, span(i*500, 500)...)
+		if i > 2 {
+			step(-1, span((i-3)*500, 500)...)
+		}
+	}
+	step(-1, span(57*500, 3*500)...)
+	for i := range int64(30) {
+		step(1, span(-i*400, 300)...)
+	}
+	if forms[false] > 0 {
+		t.Fatal("keys that lie close are looked up by hash")
+	}
+	step(1, math.MaxInt64, math.MinInt64, 1<<40)
+	if x.bags.blocks.dense != nil {
+		t.Fatal("keys that lie apart are looked up by number")
+	}
+	step(-1, math.MaxInt64, math.MinInt64, 1<<40)
+	for i := range int64(5) {
+		step(1, span(math.MaxInt64-(i+1)*2000, 1500)...)
+	}
+}
+
+// rowsOfKey is one row a key, the same whenever it is asked for.
+func (x *bagTest) rowsOfKey(ks []int64) []arrow.Array {
+	k := array.NewInt64Builder(memory.DefaultAllocator)
+	for _, v := range ks {
+		k.Append(v)
+	}
+	at := make([]int32, len(ks))
+	one := newBagTest(x.t, 11, 1).rows(1)
+	cols := []arrow.Array{k.NewArray()}
+	for c := 1; c < len(one); c++ {
+		cols = append(cols, kernels.Take(one[c], at))
+	}
+	return cols
 }
 
 func TestBagsNegative(t *testing.T) {
@@ -287,6 +369,13 @@ func TestBagsCheckpoint(t *testing.T) {
 	}
 	if got := x.found(back); !equalModels(got, x.want) || back.Len() != len(x.want) {
 		t.Fatalf("got %v\nwant %v", got, x.want)
+	}
+	n := x.bags.Len()
+	if x.bags.Clear(); x.bags.Len() != 0 || len(x.found(x.bags)) != 0 {
+		t.Fatal("rows are left")
+	}
+	if p, err := x.bags.Dirty(0); err != nil || int(p.Rows.NumRows()) != n {
+		t.Fatalf("%d of %d rows are told deleted, %v", p.Rows.NumRows(), n, err)
 	}
 	again, err := back.Snapshot()
 	if err != nil {
