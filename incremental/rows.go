@@ -30,10 +30,11 @@ func newKeyEncoder(ts []types.Type) *keyEncoder {
 }
 
 // into makes keys words where columns fit, for a table, which holds them so. Nobody may ask such keys for their bytes.
-func (k *keyEncoder) into(t *state.Table, follows ...rowkey.Follows) {
+func (k *keyEncoder) into(t *state.Table, follows ...rowkey.Follows) *keyEncoder {
 	if k.pack = rowkey.NewPacking(k.types, false, follows...); k.pack != nil {
 		t.Pack(k.pack)
 	}
+	return k
 }
 
 // newRowEncoder encodes whole rows by what they print: a row is retracted by the very row that was inserted, and
