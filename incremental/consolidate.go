@@ -72,13 +72,42 @@ func settledOnce(n plan.Node) bool {
 	return false
 }
 
-// retractionsFirst joins deltas of which no two rows are equal.
+// retractionsFirst joins deltas of which no two rows are equal. Most have their retractions first already, and are put together piece by
+// piece.
 func retractionsFirst(deltas []flow.Delta) Batch {
-	in := concat(deltas)
-	first := slices.IndexFunc(in.W, func(w int64) bool { return w >= 0 })
-	if first < 0 || !slices.ContainsFunc(in.W[first:], func(w int64) bool { return w < 0 }) {
-		return in
+	var minus, plus []flow.Delta
+	for _, d := range deltas {
+		n, first := d.Rows(), firstInsert(d.Weights())
+		if first < 0 {
+			return sortedBySign(concat(deltas))
+		}
+		if first > 0 {
+			minus = append(minus, flow.Delta{Batch: d.Batch.NewSlice(0, int64(first))})
+		}
+		if first < n {
+			plus = append(plus, flow.Delta{Batch: d.Batch.NewSlice(int64(first), int64(n))})
+		}
 	}
+	if len(deltas) == 1 {
+		return batchOf(deltas[0])
+	}
+	return concat(append(minus, plus...))
+}
+
+// firstInsert is where the inserts begin; -1: some retraction stands behind one.
+func firstInsert(w []int64) int {
+	first := slices.IndexFunc(w, func(w int64) bool { return w >= 0 })
+	switch {
+	case first < 0:
+		return len(w)
+	case slices.ContainsFunc(w[first:], func(w int64) bool { return w < 0 }):
+		return -1
+	}
+	return first
+}
+
+// sortedBySign puts the retractions first.
+func sortedBySign(in Batch) Batch {
 	var minus, plus []int32
 	for i, w := range in.W {
 		if w < 0 {

@@ -14,6 +14,9 @@ func owner(group, instances int) int { return group * instances / kernels.KeyGro
 // exchange splits a batch by the owners of its rows' key groups. Rows keep their order within an owner.
 func exchange(in Batch, instances int) []Batch {
 	rows := make([][]int32, instances)
+	for w := range rows {
+		rows[w] = make([]int32, 0, in.N/instances+in.N/8)
+	}
 	for i, h := range in.Hash {
 		w := owner(kernels.KeyGroup(h), instances)
 		rows[w] = append(rows[w], int32(i))

@@ -254,3 +254,28 @@ func TestFirstRowsOfLargeSteps(t *testing.T) {
 		}
 	}
 }
+
+// A step's retractions stand before its inserts, whichever instance they come from.
+func TestRetractionsStandFirst(t *testing.T) {
+	for _, p := range []int{1, 2, 4} {
+		op := optest.New(t, insertsOf, "SELECT k, v, rn FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM t) WHERE rn <= 2", optest.Parallel(p))
+		var in incremental.Input
+		for round := range int64(3) {
+			k, v := array.NewStringBuilder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
+			for i := range int64(100) {
+				k.Append(fmt.Sprint(i))
+				v.Append(-round)
+			}
+			schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+			in.Pushes = []incremental.Push{{Split: "p", Batch: array.NewRecordBatch(schema, []arrow.Array{k.NewArray(), v.NewArray()}, 100)}}
+			out, err := op.Graph().Step(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := out.Delta.Weights()
+			if want := []int{100, 300, 400}[round]; len(w) != want || !slices.IsSorted(w) {
+				t.Errorf("%d instances, step %d: %d changes, not %d, of weights %v", p, round, len(w), want, w)
+			}
+		}
+	}
+}

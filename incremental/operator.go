@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -57,7 +58,15 @@ func (b *Batch) weight(i int) int64 {
 
 // take narrows the batch to some rows.
 func (b *Batch) take(rows []int32) Batch {
-	return Batch{Cols: kernels.TakeBatch(b.Cols, rows), N: len(rows), W: pickRows(b.W, rows), Hash: pickRows(b.Hash, rows)}
+	out := Batch{Cols: make([]arrow.Array, len(b.Cols)), N: len(rows), W: pickRows(b.W, rows), Hash: pickRows(b.Hash, rows)}
+	for i, c := range b.Cols {
+		if same := slices.Index(b.Cols[:i], c); same >= 0 { // a key that is a column of the row
+			out.Cols[i] = out.Cols[same]
+		} else {
+			out.Cols[i] = kernels.Take(c, rows)
+		}
+	}
+	return out
 }
 
 // slice is the rows [from, to).
