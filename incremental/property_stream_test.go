@@ -22,15 +22,20 @@ const (
 
 // streamQueries run over event time. Those that close on the watermark give the window's end first.
 var streamQueries = map[string]string{
-	"pass through":        "SELECT ts, k, v FROM s EMIT IMMEDIATE",
-	"tumble":              "SELECT k, TUMBLE_START(ts, INTERVAL '4 seconds'), count(*), sum(v), min(v) FROM s GROUP BY k, " + tumbling + " EMIT IMMEDIATE",
-	"hop":                 "SELECT k, HOP_START(ts, INTERVAL '2 seconds', INTERVAL '5 seconds'), count(*), max(v) FROM s GROUP BY k, " + hopping + " EMIT IMMEDIATE",
-	"interval join":       "SELECT s.k, v, w, s.ts, r.ts FROM s JOIN r ON s.k = r.k AND r.ts BETWEEN s.ts - INTERVAL '2 seconds' AND s.ts + INTERVAL '3 seconds' EMIT IMMEDIATE",
-	"interval left join":  "SELECT s.k, v, w FROM s LEFT JOIN r ON s.k = r.k AND r.ts BETWEEN s.ts - INTERVAL '2 seconds' AND s.ts + INTERVAL '3 seconds' EMIT IMMEDIATE",
-	"interval anti join":  "SELECT k, v FROM s WHERE NOT EXISTS (SELECT 1 FROM r WHERE s.k = r.k AND r.ts >= s.ts AND r.ts < s.ts + INTERVAL '3 seconds') EMIT IMMEDIATE",
-	"one-sided join":      "SELECT s.k, v, w FROM s JOIN r ON s.k = r.k AND r.ts <= s.ts EMIT IMMEDIATE",
-	"join":                "SELECT s.k, v, w FROM s JOIN r ON s.k = r.k EMIT IMMEDIATE",
-	"distinct":            "SELECT DISTINCT ts, k FROM s EMIT IMMEDIATE",
+	"pass through":       "SELECT ts, k, v FROM s EMIT IMMEDIATE",
+	"tumble":             "SELECT k, TUMBLE_START(ts, INTERVAL '4 seconds'), count(*), sum(v), min(v) FROM s GROUP BY k, " + tumbling + " EMIT IMMEDIATE",
+	"hop":                "SELECT k, HOP_START(ts, INTERVAL '2 seconds', INTERVAL '5 seconds'), count(*), max(v) FROM s GROUP BY k, " + hopping + " EMIT IMMEDIATE",
+	"interval join":      "SELECT s.k, v, w, s.ts, r.ts FROM s JOIN r ON s.k = r.k AND r.ts BETWEEN s.ts - INTERVAL '2 seconds' AND s.ts + INTERVAL '3 seconds' EMIT IMMEDIATE",
+	"interval left join": "SELECT s.k, v, w FROM s LEFT JOIN r ON s.k = r.k AND r.ts BETWEEN s.ts - INTERVAL '2 seconds' AND s.ts + INTERVAL '3 seconds' EMIT IMMEDIATE",
+	"interval anti join": "SELECT k, v FROM s WHERE NOT EXISTS (SELECT 1 FROM r WHERE s.k = r.k AND r.ts >= s.ts AND r.ts < s.ts + INTERVAL '3 seconds') EMIT IMMEDIATE",
+	"one-sided join":     "SELECT s.k, v, w FROM s JOIN r ON s.k = r.k AND r.ts <= s.ts EMIT IMMEDIATE",
+	"join":               "SELECT s.k, v, w FROM s JOIN r ON s.k = r.k EMIT IMMEDIATE",
+	"distinct":           "SELECT DISTINCT ts, k FROM s EMIT IMMEDIATE",
+	"best of a window": "SELECT s.k, v, s.ts FROM s JOIN (SELECT TUMBLE_START(ts, INTERVAL '5 seconds') AS b, TUMBLE_END(ts, INTERVAL '5 seconds') AS e, max(v) AS most FROM s GROUP BY TUMBLE(ts, INTERVAL '5 seconds')) m " +
+		"ON v = m.most AND s.ts >= m.b AND s.ts < m.e EMIT IMMEDIATE",
+	"best groups of hops": "WITH n AS (SELECT k, count(*) AS num, HOP_START(ts, INTERVAL '2 seconds', INTERVAL '6 seconds') AS b FROM s GROUP BY k, HOP(ts, INTERVAL '2 seconds', INTERVAL '6 seconds')) " +
+		"SELECT n.k, n.num, n.b FROM n JOIN (SELECT b, max(num) AS most FROM n GROUP BY b) m ON n.b = m.b AND n.num >= m.most EMIT IMMEDIATE",
+	"best of a key":       "SELECT k, v FROM (SELECT *, rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS r FROM s) WHERE r = 1 EMIT IMMEDIATE",
 	"last per key":        "SELECT k, v, ts FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY ts DESC, v) AS rn FROM s) WHERE rn = 1 EMIT IMMEDIATE",
 	"windows joined":      "SELECT p.k, p.ws, n, m FROM (SELECT k, TUMBLE_START(ts, INTERVAL '4 seconds') AS ws, count(*) AS n FROM s GROUP BY k, " + tumbling + ") p JOIN (SELECT k, TUMBLE_START(ts, INTERVAL '4 seconds') AS ws, count(*) AS m FROM r GROUP BY k, " + tumbling + ") q ON p.k = q.k AND p.ws = q.ws EMIT IMMEDIATE",
 	"windows left joined": "SELECT p.k, p.ws, n, m FROM (SELECT k, TUMBLE_START(ts, INTERVAL '4 seconds') AS ws, count(*) AS n FROM s GROUP BY k, " + tumbling + ") p LEFT JOIN (SELECT k, TUMBLE_START(ts, INTERVAL '4 seconds') AS ws, count(*) AS m FROM r GROUP BY k, " + tumbling + ") q ON p.k = q.k AND p.ws = q.ws EMIT IMMEDIATE",
@@ -45,7 +50,9 @@ var streamQueries = map[string]string{
 	"two steps, closed":   "SELECT we, max(n) FROM (SELECT k, TUMBLE_END(ts, INTERVAL '4 seconds') AS we, count(*) AS n FROM s GROUP BY k, " + tumbling + ") GROUP BY we EMIT ON WATERMARK",
 	"joined, closed":      "SELECT p.we, p.k, n, m FROM (SELECT k, TUMBLE_END(ts, INTERVAL '4 seconds') AS we, count(*) AS n FROM s GROUP BY k, " + tumbling + ") p JOIN (SELECT k, TUMBLE_END(ts, INTERVAL '4 seconds') AS we, count(*) AS m FROM r GROUP BY k, " + tumbling + ") q ON p.k = q.k AND p.we = q.we EMIT ON WATERMARK",
 	"top-N, closed":       "SELECT we, k, n, rn FROM (SELECT *, row_number() OVER (PARTITION BY we ORDER BY n DESC) AS rn FROM (SELECT k, TUMBLE_END(ts, INTERVAL '4 seconds') AS we, count(*) AS n FROM s GROUP BY k, " + tumbling + ")) WHERE rn <= 2 EMIT ON WATERMARK",
-	"union, closed":       "SELECT TUMBLE_END(ts, INTERVAL '4 seconds'), k, count(*) FROM (SELECT ts, k FROM s UNION ALL SELECT ts, k FROM r) GROUP BY k, " + tumbling + " EMIT ON WATERMARK",
+	"best hops, closed": "WITH n AS (SELECT HOP_END(ts, INTERVAL '2 seconds', INTERVAL '6 seconds') AS e, k, count(*) AS num FROM s GROUP BY k, HOP(ts, INTERVAL '2 seconds', INTERVAL '6 seconds')) " +
+		"SELECT n.e, n.k, m.most FROM n JOIN (SELECT e, max(num) AS most FROM n GROUP BY e) m ON n.e = m.e AND n.num = m.most EMIT ON WATERMARK",
+	"union, closed": "SELECT TUMBLE_END(ts, INTERVAL '4 seconds'), k, count(*) FROM (SELECT ts, k FROM s UNION ALL SELECT ts, k FROM r) GROUP BY k, " + tumbling + " EMIT ON WATERMARK",
 }
 
 // TestStreamsAccumulateToTheBatchAnswer is the promise over event time: A is the rows read less the late ones; what closes on

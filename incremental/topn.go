@@ -143,6 +143,9 @@ func (t *topN) init(decl, first state.Decl, n, input plan.Node, part []expr.Expr
 	t.cols, t.nPart = len(cols), len(part)
 	t.trims = plan.Trims(n, emit)
 	t.vals, t.weight, t.timers = valueColumns(ts), &state.Int64s{}, newTimers()
+	if g, ok := n.(*plan.GroupTopN); ok && plan.KeepsBest(n, emit) {
+		return newBestRows(t, g, cols)
+	}
 	if plan.KeepsFirstRows(n, emit) {
 		return newFirstRows(t, first, part, order, orderKeys, cols)
 	}

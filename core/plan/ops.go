@@ -111,6 +111,7 @@ var Ops = []*Op{
 		State: []StateTable{
 			{"group_topn_rows", "row → weight, in the key group of its partition"},
 			{"group_first_rows", "rows of the first few places, in the key group of their partition; instead of `group_topn_rows`, over inserts"},
+			{"group_best_rows", "row → weight, of the rows that none precedes, in the key group of their partition; instead of `group_topn_rows`, for rank() = 1 over what only gets better"},
 		}, SQL: "SELECT * FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY v) <= 3"},
 	{Name: "distinct", Summary: "Remove equal rows.", Batch: yes, Incremental: yes,
 		State: []StateTable{{"distinct_seen", "row → weight"}}, SQL: "SELECT DISTINCT k FROM t"},

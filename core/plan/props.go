@@ -327,7 +327,9 @@ func (f *Facts) timeWindow(n *TimeWindow, p *Props) {
 	in := f.Of(n.Input)
 	maps.Copy(p.NotNull, in.NotNull)
 	maps.Copy(p.Const, in.Const)
-	p.NotNull[n.Start.ID], p.NotNull[n.End.ID] = true, true // rows without a time are in no window
+	if NeverNull(n.Time, in.NotNull) { // a row without a time is in a window without edges
+		p.NotNull[n.Start.ID], p.NotNull[n.End.ID] = true, true
+	}
 	p.Pairs = in.Pairs
 	if (n.Kind == Tumble || n.Kind == Hop) && n.Size.Months == 0 { // months differ in length
 		p.Pairs = append(slices.Clip(p.Pairs), [2]expr.ColID{n.Start.ID, n.End.ID})

@@ -45,8 +45,15 @@ func StateOf(n Node, emit EmitPolicy) []StateUse {
 		if KeepsFirstRows(n, emit) {
 			table = "group_first_rows"
 		}
+		best := KeepsBest(n, emit)
+		if best {
+			table = "group_best_rows"
+		}
 		if c, ok := ClosingColumn(n); ok {
 			return []StateUse{{table, true, closedBy(c)}}
+		}
+		if best {
+			return []StateUse{{table, false, "the best rows of each group, one group per key, for ever"}}
 		}
 		if Trims(n, emit) {
 			return []StateUse{{table, false, fmt.Sprintf("%d rows per group, one group per key, for ever", n.Limit)}}

@@ -64,6 +64,7 @@ var All = []Rule{
 	{"push filters", "Move conditions towards the sources.", both, pushFilters},
 	{"top-N per group", "Recognise ROW_NUMBER() … <= k.", both, groupTopN},
 	{"push filters", "As above, below a top-N per group.", both, pushFilters},
+	{"best rows", "Find the rows at the extreme of their group without a join.", both, bestRows},
 	{"guard rows", "With on_error = 'bad', let scans judge what may fail on their rows.", both, guardRows},
 	{"join order", "Order inner joins by cost.", []Mode{Batch}, joinOrder},
 	{"join order", "Keep the written order, but avoid products.", []Mode{Incremental}, joinOrder},

@@ -44,6 +44,21 @@ var (
 	rest = []string{"", " AND t.v < u.v", " AND t.x <> u.x", " AND (t.v IS NULL OR u.b)", " AND t.ts <= u.ts", " AND u.v > 0"}
 )
 
+// best asks for the rows at the extreme of their group.
+var best = []string{
+	"SELECT t.k, t.v, t.x, g.m FROM t JOIN (SELECT k, max(v) AS m FROM t GROUP BY k) g ON t.k = g.k AND t.v >= g.m",
+	"SELECT t.k, t.v, t.x, g.k, g.m FROM t JOIN (SELECT k, min(v) AS m FROM t GROUP BY k) g ON t.k IS NOT DISTINCT FROM g.k AND g.m >= t.v",
+	"SELECT t.k, t.x, t.b FROM t JOIN (SELECT b, max(x) AS m FROM t GROUP BY b) g ON t.b = g.b AND t.x = g.m",
+	"SELECT t.k, t.x, g.m FROM t JOIN (SELECT x, min(k) AS m FROM t GROUP BY x) g ON t.x = g.x AND t.k = g.m",
+	"SELECT t.v, t.x FROM t JOIN (SELECT max(ts) AS m FROM t) g ON t.ts = g.m", "SELECT * FROM t WHERE (k, v) IN (SELECT k, max(v) FROM t GROUP BY k)",
+	"SELECT k, v FROM t WHERE x = (SELECT min(x) FROM t AS o WHERE o.k = t.k AND o.b = t.b)", "SELECT k, v, x FROM t WHERE v = (SELECT max(v) FROM t AS o WHERE o.k = t.k) AND b AND x > 0",
+	"SELECT k, v, x FROM (SELECT *, rank() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST) AS r FROM t) WHERE r = 1", "SELECT k, x FROM (SELECT *, dense_rank() OVER (ORDER BY x NULLS FIRST, b) AS r FROM t) WHERE r <= 1",
+	"SELECT n.k, n.c, g.m FROM (SELECT k, v, count(*) AS c FROM t GROUP BY k, v) n JOIN (SELECT k, max(c) AS m FROM (SELECT k, v, count(*) AS c FROM t GROUP BY k, v) GROUP BY k) g ON n.k = g.k AND n.c = g.m",
+	"SELECT n.k, n.c FROM (SELECT k, v, max(x) AS c FROM t GROUP BY k, v) n JOIN (SELECT k, max(c) AS m FROM (SELECT k, v, max(x) AS c FROM t GROUP BY k, v) GROUP BY k) g ON n.k = g.k AND n.c >= g.m",
+	"SELECT n.k, n.c FROM (SELECT k, v, min(ts) AS c FROM t GROUP BY k, v) n JOIN (SELECT min(c) AS m FROM (SELECT k, v, min(ts) AS c FROM t GROUP BY k, v)) g ON n.c = g.m",
+	"SELECT n.k, n.c FROM (SELECT k, sum(v) AS c FROM t GROUP BY k) n JOIN (SELECT max(c) AS m FROM (SELECT k, sum(v) AS c FROM t GROUP BY k)) g ON n.c >= g.m",
+}
+
 // crossed joins every string with every other.
 func crossed(format string, parts ...[]string) []string {
 	out := []string{format}
@@ -166,6 +181,12 @@ var operators = []operator{
 	{name: "hop-updating", relations: one, queries: []string{"SELECT k, HOP_START(ts, INTERVAL '5 seconds', INTERVAL '10 seconds') AS s, count(*), sum(v) FROM t GROUP BY k, HOP(ts, INTERVAL '5 seconds', INTERVAL '10 seconds') EMIT IMMEDIATE"}, noDuck: "no such function; judged by batch"},
 	{name: "top-n", relations: one, queries: crossed("SELECT {1} FROM t ORDER BY {0} {2}", []string{"v", "v DESC", "x", "x DESC NULLS FIRST", "k, v DESC", "ts NULLS FIRST"}, []string{"*", "k, v, x"}, []string{"LIMIT 1", "LIMIT 3", "LIMIT 2 OFFSET 1", "LIMIT 5 OFFSET 2"}), noDuck: "leaves the order of ties open"},
 	{name: "top-n-total", relations: one, queries: []string{"SELECT k, v, b FROM t ORDER BY k, v, b LIMIT 3", "SELECT k, v, b FROM t ORDER BY v DESC, k DESC, b LIMIT 2 OFFSET 1", "SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s, k LIMIT 2"}},
+	{name: "best-rows", relations: one, queries: best, duck: withoutEmit},
+	{name: "best-rows-inserts", relations: one, appendOnly: true, queries: best, duck: withoutEmit},
+	{name: "best-windows", relations: []string{markedT}, appendOnly: true, duck: tumbleDuck, queries: []string{
+		"SELECT t.k, t.v, t.ts FROM t JOIN (SELECT TUMBLE_START(ts, INTERVAL '5 seconds') AS b, TUMBLE_END(ts, INTERVAL '5 seconds') AS e, max(v) AS most FROM t GROUP BY TUMBLE(ts, INTERVAL '5 seconds')) m ON t.v = m.most AND t.ts >= m.b AND t.ts < m.e EMIT IMMEDIATE",
+		"SELECT n.k, n.num, n.s, m.most FROM (SELECT k, count(*) AS num, TUMBLE_START(ts, INTERVAL '5 seconds') AS s FROM t GROUP BY k, TUMBLE(ts, INTERVAL '5 seconds')) n JOIN (SELECT s, max(num) AS most FROM (SELECT k, count(*) AS num, TUMBLE_START(ts, INTERVAL '5 seconds') AS s FROM t GROUP BY k, TUMBLE(ts, INTERVAL '5 seconds')) GROUP BY s) m ON n.s = m.s AND n.num >= m.most EMIT IMMEDIATE",
+	}},
 	{name: "group-top-n", relations: one, queries: []string{
 		"SELECT k, v, rn FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM t) WHERE rn <= 2", "SELECT k, v FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS rn FROM t) WHERE rn = 1",
 		"SELECT k, v FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST) <= 2", "SELECT v, rn FROM (SELECT v, row_number() OVER (ORDER BY v) AS rn FROM t) WHERE rn <= 3",
