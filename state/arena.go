@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/kernels"
 )
 
 // arena gives out blocks of words, named by the address of their first word. Blocks come in classes of sizes; one that is given back is
@@ -17,11 +18,11 @@ type arena struct {
 }
 
 const (
-	chunkBits = 17 // a chunk has up to a megabyte
+	chunkBits = 21 // a chunk has up to 16 megabytes
 	chunkMask = 1<<chunkBits - 1
 	unit      = 4 // words of the smallest class
 	classes   = 116
-	bigClass  = 48 // the first class that has memory of its own, which goes when the block does
+	bigClass  = 64 // the first class that has memory of its own, which goes when the block does
 )
 
 // classWords is the size of a class: four sizes between a power of two and the next.
@@ -85,7 +86,7 @@ func (a *arena) moreSmall(need uint32) {
 	size := max(int(need)+unit, min(1<<chunkBits, max(64, a.held)))
 	a.next = a.chunk(1)
 	a.end = a.next + uint32(size)
-	a.chunks[a.next>>chunkBits] = make([]uint64, size)
+	a.chunks[a.next>>chunkBits] = kernels.Large(make([]uint64, size))
 	a.held += size
 	if a.next == 0 {
 		a.next = unit
@@ -106,7 +107,7 @@ func (a *arena) chunk(n int) uint32 {
 
 // fill gives a big block its memory.
 func (a *arena) fill(addr uint32, words int) {
-	mem := make([]uint64, words)
+	mem := kernels.Large(make([]uint64, words))
 	a.held += words
 	for c := addr >> chunkBits; len(mem) > 0; c++ {
 		a.chunks[c] = mem

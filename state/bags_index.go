@@ -1,6 +1,10 @@
 package state
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/riverbed/riverbed/core/kernels"
+)
 
 // blockIndex finds the block of a key. Keys that are one number each and lie close together are looked up by their number: that takes
 // half the memory, and neighbours, which often come together, are neighbours there too. Others are looked up by their hash: open
@@ -88,7 +92,7 @@ func (b *Bags) byNumber(below bool) {
 	if end := x.low + size + room; end < x.low { // there are no larger numbers
 		room = 0 - x.low - size
 	}
-	x.cells, x.dense = nil, make([]uint32, size+room)
+	x.cells, x.dense = nil, kernels.Large(make([]uint32, size+room))
 	old.each(func(block uint32) { x.dense[b.mem.at(block)[blockKey]-x.low] = block })
 }
 
@@ -104,7 +108,7 @@ func (b *Bags) byHash(n int) {
 		size *= 2
 	}
 	old := *x
-	x.cells, x.dense = make([]uint64, size), nil
+	x.cells, x.dense = kernels.Large(make([]uint64, size)), nil
 	old.each(func(block uint32) { x.place(b.mem.at(block)[blockHash], block) })
 }
 
