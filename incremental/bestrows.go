@@ -29,7 +29,6 @@ type bestRows struct {
 
 	part     *expr.Program
 	order    *expr.Program
-	partEnc  *keyEncoder
 	orderEnc *rowkey.Encoder
 	rowEnc   *keyEncoder
 	lead     types.Type // of the first order key
@@ -41,19 +40,16 @@ type bestRows struct {
 	vals   []state.Values
 	weight *state.Int64s
 
-	parts   *state.Table // derived: partition key → slot
-	lists   [][]uint32   // by partition slot: the best rows
-	best    state.Bytes  // by partition slot: their order key
-	known   []bool       // by partition slot: there is one
-	bound   []uint64     // by partition slot: a word of it, as kernels.FirstWords gives it; the greatest where there is no row
-	closing *closing
-	timers  *timers
-	closes  []int64
+	parts *partitions
+	lists [][]uint32  // by partition: the best rows
+	best  state.Bytes // by partition: their order key
+	known []bool      // by partition: there is one
+	bound []uint64    // by partition: a word of it, as kernels.FirstWords gives it; the greatest where there is no row
 
 	step    uint64
-	stamped []uint64 // by partition slot
+	stamped []uint64 // by partition
 	touched []touchedPart
-	at      []uint32 // by partition slot: its place in touched
+	at      []uint32 // by partition: its place in touched
 	before  []place  // what touched partitions showed
 	changed []uint32 // rows whose weight changed
 	gone    []uint32 // rows that were beaten in this step
@@ -85,9 +81,9 @@ func newBestRows(t *topN, n *plan.GroupTopN, cols []plan.Column) (*bestRows, err
 		return nil, err
 	}
 	key := n.Keys[0]
-	b := &bestRows{when: t.when, numbered: t.numbered, part: t.part, order: prog, partEnc: t.partEnc, orderEnc: t.peerEnc, rowEnc: t.rowEnc,
+	b := &bestRows{when: t.when, numbered: t.numbered, part: t.part, order: prog, parts: t.parts, orderEnc: t.peerEnc, rowEnc: t.rowEnc,
 		lead: key.Expr.Type(), leadKey: kernels.SortKey{Desc: key.Key.Desc, NullsFirst: key.Key.NullsFirst},
-		cols: t.cols, nPart: t.nPart, vals: t.vals, weight: t.weight, closing: t.closing, timers: t.timers}
+		cols: t.cols, nPart: t.nPart, vals: t.vals, weight: t.weight}
 	decl := groupBestRows
 	decl.Values = valueNames(cols, "_weight")
 	var stored []state.Column
@@ -95,7 +91,6 @@ func newBestRows(t *topN, n *plan.GroupTopN, cols []plan.Column) (*bestRows, err
 		stored = append(stored, v)
 	}
 	b.rows = state.NewTable(decl, append(stored, b.weight)...)
-	b.parts = state.NewTable(indexOf(decl))
 	return b, nil
 }
 
@@ -186,7 +181,7 @@ func (b *bestRows) store(in Batch, order rowkey.Rows, kept []int32, parts []uint
 	}
 	slots := make([]uint32, in.N)
 	k := b.rowEnc.encode(in.Cols[:b.cols], in.N, nil)
-	k.Group = groupsOf(in.Hash, b.partEnc.grp)
+	k.Group = b.parts.groups(in.Hash)
 	fresh := b.rows.Upsert(k, slots)
 	putFresh(b.vals, in.Cols, fresh, slots)
 	for _, p := range parts {
@@ -228,7 +223,7 @@ func (b *bestRows) partitions(part []arrow.Array, n int, hash []uint64, slots []
 	}
 	found := make([]uint32, len(ask))
 	cols, hashes := kernels.TakeBatch(part, ask), pickRows(hash, ask)
-	fresh := b.parts.Upsert(b.partEnc.encode(cols, len(ask), hashes), found)
+	fresh := b.parts.find(cols, len(ask), hashes, found)
 	for i, r := range ask {
 		slots[r] = found[i]
 	}
@@ -237,29 +232,21 @@ func (b *bestRows) partitions(part []arrow.Array, n int, hash []uint64, slots []
 			slots[i] = slots[b.like[i]]
 		}
 	}
-	b.begin(cols, fresh, found)
+	b.begin(fresh, found)
 }
 
 // begin sets up partitions that are new.
-func (b *bestRows) begin(part []arrow.Array, fresh []int32, slots []uint32) {
+func (b *bestRows) begin(fresh []int32, slots []uint32) {
 	if len(fresh) == 0 {
 		return
 	}
-	n := b.parts.Slots()
+	n := b.parts.table.Slots()
 	b.lists, b.known, b.bound, b.at = grown(b.lists, n, nil), grown(b.known, n, false), grown(b.bound, n, 0), grown(b.at, n, 0)
-	b.closes, b.stamped = grown(b.closes, n, never), grown(b.stamped, n, 0)
+	b.stamped = grown(b.stamped, n, 0)
 	b.best.Resize(n)
 	for _, i := range fresh {
 		p := slots[i]
-		b.lists[p], b.known[p], b.bound[p], b.closes[p] = nil, false, math.MaxUint64, never
-	}
-	if b.closing == nil {
-		return
-	}
-	at := closing{0, b.closing.after}.at([]arrow.Array{kernels.Take(part[b.closing.pos], fresh)})
-	for i, r := range fresh {
-		b.closes[slots[r]] = at[i]
-		b.timers.add(at[i], slots[r])
+		b.lists[p], b.known[p], b.bound[p] = nil, false, math.MaxUint64
 	}
 }
 
@@ -291,7 +278,7 @@ func (b *bestRows) Advance(ctx *Ctx, w flow.Watermark) error {
 	case b.when == changelog:
 		err = b.emitChanges(ctx)
 	case b.when == atEnd && w == flow.EndWatermark:
-		all := b.parts.All()
+		all := b.parts.table.All()
 		err = b.emitAll(ctx, all)
 		b.drop(all)
 	}
@@ -299,16 +286,14 @@ func (b *bestRows) Advance(ctx *Ctx, w flow.Watermark) error {
 		return err
 	}
 	negative := b.endStep()
-	if b.closing != nil {
-		due := b.timers.take(w, b.closes, b.parts.Live)
-		if b.when == closed {
-			if err := b.emitAll(ctx, due); err != nil {
-				return err
-			}
+	due := b.parts.due(w)
+	if b.when == closed {
+		if err := b.emitAll(ctx, due); err != nil {
+			return err
 		}
-		b.drop(due)
-		b.forget()
 	}
+	b.drop(due)
+	b.forget()
 	if negative > 0 {
 		return ctx.missing("top-N", negative)
 	}
@@ -408,10 +393,10 @@ func (b *bestRows) forget() {
 func (b *bestRows) drop(parts []uint32) {
 	for _, p := range parts {
 		b.gone = append(b.gone, b.lists[p]...)
-		b.lists[p], b.closes[p] = nil, never
+		b.lists[p] = nil
 	}
 	b.best.Reset(parts)
-	b.parts.Delete(parts)
+	b.parts.drop(parts)
 }
 
 func (b *bestRows) Tables() []state.Stored { return []state.Stored{b.rows} }

@@ -95,7 +95,7 @@ var (
 // newFirstRows takes over from a topN that has no tables yet. What it keeps is no table of a topN and has names of its own, so that a
 // snapshot of the one is never taken for the other's.
 func newFirstRows(t *topN, decl state.Decl, part, order []expr.Expr, keys []rowkey.Key, cols []plan.Column) (*firstRows, error) {
-	f := &firstRows{when: t.when, places: int(t.limit), numbered: t.numbered, part: t.part, cols: t.cols, nPart: t.nPart, vals: t.vals}
+	f := &firstRows{when: t.when, places: int(t.limit), numbered: t.numbered, part: t.part, parts: t.parts, cols: t.cols, nPart: t.nPart, vals: t.vals}
 	order, keys = undecided(part, order, keys)
 	var err error
 	if f.order, err = expr.CompileAll(order, layoutOf(cols)); err != nil {
@@ -115,7 +115,6 @@ func newFirstRows(t *topN, decl state.Decl, part, order []expr.Expr, keys []rowk
 		stored[i] = v
 	}
 	f.rows = state.NewTable(decl, stored...)
-	f.parts = newPartitions(decl, part, t.closing)
 	f.lists = placeLists{each: f.places}
 	return f, nil
 }

@@ -18,10 +18,8 @@ type partitions struct {
 	closes  []int64 // by number
 }
 
-// newPartitions is the index of a table of rows.
-func newPartitions(rows state.Decl, by []expr.Expr, c *closing) *partitions {
-	p := &partitions{closing: c, timers: newTimers()}
-	p.table = state.NewTable(state.Decl{Name: rows.Name + "_index", Version: 1, Key: state.RowKey})
+func newPartitions(by []expr.Expr, c *closing) *partitions {
+	p := &partitions{closing: c, timers: newTimers(), table: state.NewTable(state.Decl{Name: "topn_partitions", Version: 1, Key: state.RowKey})}
 	p.enc = newKeyEncoder(exprTypes(by)).into(p.table)
 	return p
 }
@@ -39,6 +37,12 @@ func (p *partitions) find(cols []arrow.Array, n int, hash []uint64, numbers []ui
 		p.timers.add(at[i], numbers[r])
 	}
 	return fresh
+}
+
+// groups are the key groups of rows by the hash of their partitions; valid until the next call.
+func (p *partitions) groups(hash []uint64) []uint8 {
+	p.enc.grp = groupsOf(hash, p.enc.grp)
+	return p.enc.grp
 }
 
 // due are the partitions that the watermark has settled, the earliest first; the caller drops them.

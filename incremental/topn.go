@@ -32,7 +32,6 @@ type topN struct {
 
 	part     *expr.Program
 	order    *expr.Program
-	partEnc  *keyEncoder
 	orderEnc *rowkey.Encoder
 	rowEnc   *keyEncoder
 	nOrder   int // ORDER BY keys among the order columns; tie-breaks follow
@@ -47,15 +46,12 @@ type topN struct {
 	peerOf state.Bytes // by row: its ORDER BY keys, for rank and dense_rank
 	partOf []uint32
 
-	parts   *state.Table // derived: partition key → slot
-	lists   []ordered    // by partition slot
-	full    []bool       // by partition slot, where rows are trimmed: all places are taken
-	closing *closing
-	timers  *timers
-	closes  []int64 // by partition slot
+	parts *partitions
+	lists []ordered // by partition
+	full  []bool    // by partition, where rows are trimmed: all places are taken
 
 	step     uint64
-	stamped  []uint64 // by partition slot
+	stamped  []uint64 // by partition
 	at       []int32  // by row slot: scratch, -1
 	touched  []uint32 // partitions, in order
 	before   []place  // what touched partitions showed
@@ -85,6 +81,7 @@ func newTopN(n *plan.TopN, emit plan.EmitPolicy) (Operator, error) {
 	if !plan.Live(n) {
 		t.when = atEnd
 	}
+	t.parts = newPartitions(nil, nil)
 	return t.init(topNRows, allFirstRows, n, n.Input, nil, n.Keys, n.Tie, emit)
 }
 
@@ -97,16 +94,17 @@ func newGroupTopN(n *plan.GroupTopN, emit plan.EmitPolicy) (Operator, error) {
 	t.when, c = emitOf(n, n.Input, emit)
 	if c != nil {
 		col, _ := plan.ClosingColumn(n)
+		found := false
 		for i, e := range n.Part {
 			if refers(e, col.ID) {
-				c.pos = i
-				t.closing = c
+				c.pos, found = i, true
 			}
 		}
-		if t.closing == nil {
+		if !found {
 			return nil, errs.Bug("plan", "the closing column %s is not in PARTITION BY", col.Name)
 		}
 	}
+	t.parts = newPartitions(n.Part, c)
 	return t.init(groupTopNRows, groupFirstRows, n, n.Input, n.Part, n.Keys, n.Tie, emit)
 }
 
@@ -137,12 +135,12 @@ func (t *topN) init(decl, first state.Decl, n, input plan.Node, part []expr.Expr
 		return nil, err
 	}
 	ts := columnTypes(cols)
-	t.partEnc, t.rowEnc = newKeyEncoder(exprTypes(part)), newRowEncoder(ts)
+	t.rowEnc = newRowEncoder(ts)
 	t.orderEnc = rowkey.NewEncoder(exprTypes(order), orderKeys)
 	t.peerEnc = rowkey.NewEncoder(exprTypes(order[:t.nOrder]), orderKeys[:t.nOrder])
 	t.cols, t.nPart = len(cols), len(part)
 	t.trims = plan.Trims(n, emit)
-	t.vals, t.weight, t.timers = valueColumns(ts), &state.Int64s{}, newTimers()
+	t.vals, t.weight = valueColumns(ts), &state.Int64s{}
 	if g, ok := n.(*plan.GroupTopN); ok && plan.KeepsBest(n, emit) {
 		return newBestRows(t, g, cols)
 	}
@@ -155,14 +153,7 @@ func (t *topN) init(decl, first state.Decl, n, input plan.Node, part []expr.Expr
 		stored = append(stored, v)
 	}
 	t.rows = state.NewTable(decl, append(stored, t.weight)...)
-	t.parts = state.NewTable(indexOf(decl))
-	t.partEnc.into(t.parts)
 	return t, nil
-}
-
-// indexOf declares the index of a table's partitions, which is derived.
-func indexOf(decl state.Decl) state.Decl {
-	return state.Decl{Name: decl.Name + "_index", Version: 1, Key: state.RowKey}
 }
 
 // Prepare puts the partition and order columns behind the row's.
@@ -202,7 +193,7 @@ func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
 		t.touch(p)
 	}
 	k := t.rowEnc.encode(in.Cols[:t.cols], in.N, nil)
-	k.Group = groupsOf(in.Hash, t.partEnc.grp)
+	k.Group = t.parts.groups(in.Hash)
 	fresh := t.rows.Upsert(k, t.slots)
 	putFresh(t.vals, in.Cols, fresh, t.slots)
 	t.index(&in, fresh, t.slots, t.partSlot)
@@ -231,20 +222,11 @@ func (t *topN) promising(in *Batch) []int32 {
 
 // partitions finds or makes the partition of each row.
 func (t *topN) partitions(in *Batch, slots []uint32) {
-	fresh := t.parts.Upsert(t.partEnc.encode(in.Cols[t.cols:t.cols+t.nPart], in.N, in.Hash), slots)
-	n := t.parts.Slots()
-	t.lists, t.full = grown(t.lists, n, ordered{}), grown(t.full, n, false)
-	t.closes, t.stamped = grown(t.closes, n, never), grown(t.stamped, n, 0)
+	fresh := t.parts.find(in.Cols[t.cols:t.cols+t.nPart], in.N, in.Hash, slots)
+	n := t.parts.table.Slots()
+	t.lists, t.full, t.stamped = grown(t.lists, n, ordered{}), grown(t.full, n, false), grown(t.stamped, n, 0)
 	for _, i := range fresh {
-		t.lists[slots[i]], t.full[slots[i]], t.closes[slots[i]] = ordered{}, false, never
-	}
-	if t.closing == nil || len(fresh) == 0 {
-		return
-	}
-	at := closing{0, t.closing.after}.at([]arrow.Array{kernels.Take(in.Cols[t.cols+t.closing.pos], fresh)})
-	for i, r := range fresh {
-		t.closes[slots[r]] = at[i]
-		t.timers.add(at[i], slots[r])
+		t.lists[slots[i]], t.full[slots[i]] = ordered{}, false
 	}
 }
 
@@ -348,7 +330,7 @@ func (t *topN) Advance(ctx *Ctx, w flow.Watermark) error {
 	case t.when == changelog:
 		err = t.emitChanges(ctx)
 	case t.when == atEnd && w == flow.EndWatermark:
-		all := t.parts.All()
+		all := t.parts.table.All()
 		var show []place
 		for _, p := range all {
 			show = t.first(p, show)
@@ -360,10 +342,8 @@ func (t *topN) Advance(ctx *Ctx, w flow.Watermark) error {
 		return err
 	}
 	negative := t.endStep()
-	if t.closing != nil {
-		if err := t.close(ctx, w); err != nil {
-			return err
-		}
+	if err := t.close(ctx, w); err != nil {
+		return err
 	}
 	if negative > 0 {
 		return ctx.missing("top-N", negative)
@@ -496,11 +476,11 @@ func (t *topN) remove(s uint32) {
 func (t *topN) forgetEmpty(parts []uint32) {
 	var gone []uint32
 	for _, p := range parts {
-		if t.parts.Live(p) && len(t.lists[p].chunks) == 0 {
+		if t.parts.table.Live(p) && len(t.lists[p].chunks) == 0 {
 			gone = append(gone, p)
 		}
 	}
-	t.parts.Delete(gone)
+	t.parts.drop(gone)
 }
 
 // drop forgets whole partitions.
@@ -508,15 +488,15 @@ func (t *topN) drop(parts []uint32) {
 	var gone []uint32
 	for _, p := range parts {
 		t.lists[p].each(func(s uint32) bool { gone = append(gone, s); return true })
-		t.lists[p], t.closes[p] = ordered{}, never
+		t.lists[p] = ordered{}
 	}
 	t.forget(gone)
-	t.parts.Delete(parts)
+	t.parts.drop(parts)
 }
 
 // close ends the partitions that the watermark has settled. They are shown now, or were all along.
 func (t *topN) close(ctx *Ctx, w flow.Watermark) error {
-	due := t.timers.take(w, t.closes, t.parts.Live)
+	due := t.parts.due(w)
 	if t.when == closed {
 		var show []place
 		for _, p := range due {
