@@ -96,6 +96,7 @@ func (x *index) find(t *Table, h uint64, key []byte) uint32 {
 }
 
 func (x *index) insert(h uint64, slot uint32) {
+	x.reserve(1)
 	x.place(tag(h) | uint64(slot+1))
 	x.n++
 }

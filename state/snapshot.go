@@ -184,8 +184,8 @@ func (t *Table) find(h uint64, key []byte) uint32 {
 	if !t.Packed() {
 		return t.idx.find(t, h, key)
 	}
-	high, low, nulls := t.words.pack.ParseKey(key)
-	return t.idx.findWords(t, h, high, low, nulls)
+	k := t.parseKey(key)
+	return t.idx.findWords(t, h, &k)
 }
 
 // setKey gives a slot its key.
@@ -194,8 +194,8 @@ func (t *Table) setKey(slot uint32, key []byte) {
 		t.keys.set(slot, key)
 		return
 	}
-	high, low, nulls := t.words.pack.ParseKey(key)
-	t.setWords(slot, high, low, nulls)
+	k := t.parseKey(key)
+	t.setWords(slot, &k)
 }
 
 // sequence names a row of a table without an index.

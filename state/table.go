@@ -113,7 +113,7 @@ func (t *Table) Key(slot uint32) []byte {
 	case t.Decl.Key == Sequence:
 		t.written = binary.BigEndian.AppendUint64(t.written[:0], t.heads.At(slot).hash)
 	case t.Packed():
-		t.written = t.wordKey(slot, t.written[:0])
+		t.written = t.writeKey(slot, t.written[:0])
 	default:
 		return t.keys.get(slot)
 	}
@@ -150,7 +150,6 @@ func (t *Table) Find(k Keys, slots []uint32) {
 func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 	t.fresh = t.fresh[:0]
 	t.looks += int64(k.Len())
-	t.idx.reserve(k.Len())
 	if t.Packed() {
 		t.upsertPacked(&k, slots)
 		t.grow()
@@ -261,8 +260,11 @@ func (t *Table) Delete(slots []uint32) {
 		at := t.heads.At(s)
 		if t.Decl.Key == RowKey {
 			t.idx.remove(at.hash, s)
-			if !t.Packed() {
+			switch {
+			case !t.Packed():
 				t.keys.free(s)
+			case t.words.pack.Text():
+				t.words.texts.free(s)
 			}
 		}
 		at.live = false

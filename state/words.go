@@ -1,20 +1,23 @@
 package state
 
 import (
+	"bytes"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/rowkey"
 )
 
-// A table whose keys are of one word or two (numbers, dates, timestamps, small ones together) holds them so: no bytes are encoded,
-// hashed or compared. A batch is looked up in three passes whose reads do not wait for one another: the cells of the index, the
+// A table whose keys are of one word or two (numbers, dates, timestamps, small ones together), and perhaps of one text, holds them
+// so: no bytes are encoded, hashed or compared. A batch is looked up in three passes whose reads do not wait for one another: the cells of the index, the
 // words of the slots that they name, and then, one by one, the keys that were not there. What a snapshot shows are the bytes of
 // the keys in any case: who reads it need not know.
 type words struct {
 	pack  *rowkey.Packing    // nil: the table holds bytes
 	one   Chunked[uint64]    // by slot, where one word does
 	two   Chunked[[2]uint64] // by slot, high and low, where it does not
+	texts heap               // by slot, where there is a text
 	nulls bool               // some key has a NULL, or had
 	miss  []int32
 	from  rowkey.Packed // of bytes that were asked for
@@ -26,9 +29,12 @@ func (w *words) resize(n int) {
 	} else {
 		w.one.Resize(n)
 	}
+	if w.pack.Text() {
+		w.texts.resize(n)
+	}
 }
 
-func (w *words) bytes() int64 { return int64(8*w.one.held() + 16*w.two.held()) }
+func (w *words) bytes() int64 { return int64(8*w.one.held()+16*w.two.held()) + w.texts.bytes() }
 
 // Pack makes an empty table hold its keys as words. Keys for Find and Upsert then come as words, packed by the same; those that
 // come as bytes are turned into words, which takes longer.
@@ -57,6 +63,17 @@ func (t *Table) KeyWords(slots []uint32, out *rowkey.Packed) {
 			out.Low[i] = *w.one.At(s)
 		}
 	}
+	if w.pack.Text() {
+		n := 0
+		for _, s := range slots {
+			n += w.texts.len(s)
+		}
+		out.Offs, out.Data = make([]int32, 1, len(slots)+1), make([]byte, 0, n)
+		for _, s := range slots {
+			out.Data = append(out.Data, w.texts.get(s)...)
+			out.Offs = append(out.Offs, int32(len(out.Data)))
+		}
+	}
 	out.Nulls = nil
 	if w.nulls {
 		out.Nulls = make([]uint8, len(slots))
@@ -80,31 +97,50 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// word is key i.
-func word(w *rowkey.Packed, i int) (high, low uint64, nulls uint8) {
+// wordKey is one key.
+type wordKey struct {
+	high, low uint64
+	nulls     uint8
+	text      []byte
+}
+
+func keyOf(w *rowkey.Packed, i int) (k wordKey) {
 	if w.High != nil {
-		high = w.High[i]
+		k.high = w.High[i]
 	}
 	if w.Nulls != nil {
-		nulls = w.Nulls[i]
+		k.nulls = w.Nulls[i]
 	}
-	return high, w.Low[i], nulls
+	if w.Offs != nil {
+		k.text = w.Text(i)
+	}
+	k.low = w.Low[i]
+	return k
+}
+
+func (t *Table) parseKey(b []byte) (k wordKey) {
+	k.high, k.low, k.nulls, k.text = t.words.pack.ParseKey(b)
+	return k
 }
 
 // holds reports whether the key of a slot is this one.
-func (t *Table) holds(slot uint32, high, low uint64, nulls uint8) bool {
+func (t *Table) holds(slot uint32, k *wordKey) bool {
 	w := &t.words
-	if w.nulls && t.heads.At(slot).nulls != nulls || !w.nulls && nulls != 0 {
+	if w.nulls && t.heads.At(slot).nulls != k.nulls || !w.nulls && k.nulls != 0 {
 		return false
 	}
 	if w.pack.Two() {
-		return *w.two.At(slot) == [2]uint64{high, low}
+		if *w.two.At(slot) != [2]uint64{k.high, k.low} {
+			return false
+		}
+	} else if *w.one.At(slot) != k.low {
+		return false
 	}
-	return *w.one.At(slot) == low
+	return !w.pack.Text() || bytes.Equal(w.texts.get(slot), k.text)
 }
 
 // findWords returns the slot of a key, or NoSlot.
-func (x *index) findWords(t *Table, h, high, low uint64, nulls uint8) uint32 {
+func (x *index) findWords(t *Table, h uint64, k *wordKey) uint32 {
 	if len(x.cells) == 0 {
 		return NoSlot
 	}
@@ -114,7 +150,7 @@ func (x *index) findWords(t *Table, h, high, low uint64, nulls uint8) uint32 {
 		if c == 0 {
 			return NoSlot
 		}
-		if s := uint32(c) - 1; tag(c) == want && t.holds(s, high, low, nulls) {
+		if s := uint32(c) - 1; tag(c) == want && t.holds(s, k) {
 			return s
 		}
 	}
@@ -127,8 +163,16 @@ func (t *Table) asked(k *Keys) *rowkey.Packed {
 	}
 	w := &t.words.from
 	w.Low, w.High, w.Nulls = sized(w.Low, k.Len()), sized(w.High, k.Len()), sized(w.Nulls, k.Len())
+	if t.words.pack.Text() {
+		w.Offs, w.Data = append(w.Offs[:0], 0), w.Data[:0]
+	}
 	for i := range k.Len() {
-		w.High[i], w.Low[i], w.Nulls[i] = t.words.pack.ParseKey(k.At(i))
+		one := t.parseKey(k.At(i))
+		w.High[i], w.Low[i], w.Nulls[i] = one.high, one.low, one.nulls
+		if w.Offs != nil {
+			w.Data = append(w.Data, one.text...)
+			w.Offs = append(w.Offs, int32(len(w.Data)))
+		}
 	}
 	return w
 }
@@ -139,12 +183,14 @@ func (t *Table) probeWords(k *Keys, slots []uint32) (w *rowkey.Packed, miss []in
 	t.idx.probe(k.Hash, slots)
 	slots = slots[:k.Len()]
 	switch {
-	case w.Nulls != nil || t.words.nulls:
+	case w.Nulls != nil || t.words.nulls || w.Offs != nil:
 		for i, s := range slots {
-			high, low, nulls := word(w, i)
-			if s == NoSlot || !t.holds(s, high, low, nulls) {
-				miss = append(miss, int32(i))
+			if s != NoSlot {
+				if k := keyOf(w, i); t.holds(s, &k) {
+					continue
+				}
 			}
+			miss = append(miss, int32(i))
 		}
 	case t.words.pack.Two():
 		at, high, low := &t.words.two, w.High[:len(slots)], w.Low[:len(slots)]
@@ -171,20 +217,19 @@ func (t *Table) findPacked(k *Keys, slots []uint32) {
 		if slots[i] == NoSlot {
 			continue // no cell has the hash
 		}
-		high, low, nulls := word(w, int(i))
-		slots[i] = t.idx.findWords(t, k.Hash[i], high, low, nulls)
+		key := keyOf(w, int(i))
+		slots[i] = t.idx.findWords(t, k.Hash[i], &key)
 	}
 }
 
 func (t *Table) upsertPacked(k *Keys, slots []uint32) {
 	w, miss := t.probeWords(k, slots)
 	for _, i := range miss {
-		high, low, nulls := word(w, int(i))
-		h := k.Hash[i]
-		s := t.idx.findWords(t, h, high, low, nulls) // an earlier row of the batch may have made it
+		key, h := keyOf(w, int(i)), k.Hash[i]
+		s := t.idx.findWords(t, h, &key) // an earlier row of the batch may have made it
 		if s == NoSlot {
 			s = t.take(h, k.Group[i])
-			t.setWords(s, high, low, nulls)
+			t.setWords(s, &key)
 			t.idx.insert(h, s)
 			t.fresh = append(t.fresh, i)
 		}
@@ -192,23 +237,32 @@ func (t *Table) upsertPacked(k *Keys, slots []uint32) {
 	}
 }
 
-func (t *Table) setWords(slot uint32, high, low uint64, nulls uint8) {
+func (t *Table) setWords(slot uint32, k *wordKey) {
 	w := &t.words
 	if w.pack.Two() {
-		*w.two.At(slot) = [2]uint64{high, low}
+		*w.two.At(slot) = [2]uint64{k.high, k.low}
 	} else {
-		*w.one.At(slot) = low
+		*w.one.At(slot) = k.low
 	}
-	t.heads.At(slot).nulls = nulls
-	w.nulls = w.nulls || nulls != 0
+	if w.pack.Text() {
+		w.texts.set(slot, k.text)
+	}
+	t.heads.At(slot).nulls = k.nulls
+	w.nulls = w.nulls || k.nulls != 0
 }
 
-// wordKey renders the key of a slot.
-func (t *Table) wordKey(slot uint32, dst []byte) []byte {
+// writeKey renders the key of a slot.
+func (t *Table) writeKey(slot uint32, dst []byte) []byte {
 	w := &t.words
+	k := wordKey{nulls: t.heads.At(slot).nulls}
 	if w.pack.Two() {
 		at := w.two.At(slot)
-		return w.pack.AppendKey(dst, at[0], at[1], t.heads.At(slot).nulls)
+		k.high, k.low = at[0], at[1]
+	} else {
+		k.low = *w.one.At(slot)
 	}
-	return w.pack.AppendKey(dst, 0, *w.one.At(slot), t.heads.At(slot).nulls)
+	if w.pack.Text() {
+		k.text = w.texts.get(slot)
+	}
+	return w.pack.AppendKey(dst, k.high, k.low, k.nulls, k.text)
 }

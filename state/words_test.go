@@ -20,6 +20,7 @@ import (
 func TestWordsAreKeys(t *testing.T) {
 	for _, ts := range [][]types.Type{
 		{types.Int64}, {types.Int32, types.Int16}, {types.TsUS, types.Int64}, {types.Int128}, {types.Bool}, {types.Int64, types.Int32, types.Float32},
+		{types.String}, {types.Int64, types.String, types.TsUS},
 	} {
 		for _, bits := range []uint64{^uint64(0), 3, 0} { // of the hash: all collide when none is left
 			t.Run(fmt.Sprint(ts, bits&7), func(t *testing.T) {

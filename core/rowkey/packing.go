@@ -4,19 +4,25 @@ import (
 	"encoding/binary"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// Packing holds rows of a few columns of fixed width in one word or two, for tables of keys: two rows are equal if and only if
-// their words and their NULLs are. It turns them into the bytes that Encode gives, and back.
+// Packing holds rows of a few columns of fixed width in one word or two, and one text as it is, for tables of keys: two rows are equal
+// if and only if their words, their texts and their NULLs are. It turns them into the bytes that Encode gives, and back.
 type Packing struct {
 	types []types.Type
 	exact bool
 	cols  []packedColumn
 	two   bool
+	text  int // the column of texts, -1: none
 	tmp   []uint64
 	wide  [][2]uint64
+	bytes []byte // texts without those below NULLs
+	read  []byte // the text of the last key that was parsed
 }
 
 // packedColumn is where a column lies: in the word, that many bits up.
@@ -38,16 +44,26 @@ type Follows struct {
 type Packed struct {
 	High, Low []uint64 // High only where one word does not do
 	Nulls     []uint8  // a bit for each column that is NULL, whose bits in the words are 0; nil: none
+	Offs      []int32  // of the texts in Data, one more than rows; nil: no column of texts
+	Data      []byte
 }
+
+// Text is that of row i; of NULL it is empty.
+func (p *Packed) Text(i int) []byte { return p.Data[p.Offs[i]:p.Offs[i+1]] }
 
 // NewPacking is nil when rows of these types do not fit.
 func NewPacking(ts []types.Type, exact bool, follows ...Follows) *Packing {
 	if len(ts) == 0 || len(ts) > 8 {
 		return nil
 	}
-	p := &Packing{types: ts, exact: exact, cols: make([]packedColumn, len(ts))}
+	p := &Packing{types: ts, exact: exact, cols: make([]packedColumn, len(ts)), text: -1}
 	for i, t := range ts {
 		w := width(t, Key{Exact: exact})
+		if isText(t) && p.text < 0 {
+			p.text = i
+			p.cols[i] = packedColumn{from: -1}
+			continue
+		}
 		if w == 0 || w > 8 && (len(ts) > 1 || w > 16) {
 			return nil
 		}
@@ -89,11 +105,18 @@ func NewPacking(ts []types.Type, exact bool, follows ...Follows) *Packing {
 	return p
 }
 
+func isText(t types.Type) bool {
+	return t.Kind == types.Varchar || t.Kind == types.JSON || t.Kind == types.Blob
+}
+
 // Types are those of the columns.
 func (p *Packing) Types() []types.Type { return p.types }
 
 // Two reports whether rows take two words.
 func (p *Packing) Two() bool { return p.two }
+
+// Text reports whether rows have a text.
+func (p *Packing) Text() bool { return p.text >= 0 }
 
 // Pack packs n rows into memory that out has already, or more.
 func (p *Packing) Pack(cols []arrow.Array, n int, out *Packed) {
@@ -115,6 +138,10 @@ func (p *Packing) Pack(cols []arrow.Array, n int, out *Packed) {
 	for i, a := range cols {
 		c := &p.cols[i]
 		if c.from >= 0 {
+			continue
+		}
+		if i == p.text {
+			p.packTexts(a, n, i, out)
 			continue
 		}
 		if c.width > 8 {
@@ -165,6 +192,29 @@ func (p *Packing) Pack(cols []arrow.Array, n int, out *Packed) {
 	}
 }
 
+// packTexts takes the texts as they lie; below a NULL there may be one, which must not tell.
+func (p *Packing) packTexts(a arrow.Array, n, col int, out *Packed) {
+	offs, data := texts(a)
+	out.Offs, out.Data = offs[:n+1], data
+	if len(p.cols) == 1 {
+		clear(out.Low)
+	}
+	if a.NullN() == 0 {
+		return
+	}
+	valid := validity(a)
+	out.Offs, p.bytes = append(make([]int32, 0, n+1), 0), p.bytes[:0]
+	for r := range n {
+		if valid.get(r) {
+			p.bytes = append(p.bytes, data[offs[r]:offs[r+1]]...)
+		} else {
+			out.Nulls[r] |= 1 << col
+		}
+		out.Offs = append(out.Offs, int32(len(p.bytes)))
+	}
+	out.Data = p.bytes
+}
+
 // mask is the bits of a column in its word.
 func (p *Packing) mask(c *packedColumn) uint64 { return (^uint64(0) >> (64 - 8*c.width)) << c.shift }
 
@@ -176,7 +226,7 @@ func room(s []uint64, n int) []uint64 {
 }
 
 // AppendKey appends the bytes that Encode gives the row.
-func (p *Packing) AppendKey(dst []byte, high, low uint64, nulls uint8) []byte {
+func (p *Packing) AppendKey(dst []byte, high, low uint64, nulls uint8, text []byte) []byte {
 	for i := range p.cols {
 		c := &p.cols[i]
 		if nulls>>p.held(i)&1 != 0 {
@@ -184,6 +234,12 @@ func (p *Packing) AppendKey(dst []byte, high, low uint64, nulls uint8) []byte {
 			continue
 		}
 		dst = append(dst, markValid)
+		if i == p.text {
+			at := len(dst)
+			dst = append(dst, make([]byte, textSize(text))...)
+			putText(dst[at:], text)
+			continue
+		}
 		if c.width > 8 {
 			dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, high), low)
 			continue
@@ -208,11 +264,21 @@ func (p *Packing) held(i int) int {
 	return i
 }
 
-// ParseKey is the inverse of AppendKey.
-func (p *Packing) ParseKey(b []byte) (high, low uint64, nulls uint8) {
+// ParseKey is the inverse of AppendKey; the text is valid until the next call.
+func (p *Packing) ParseKey(b []byte) (high, low uint64, nulls uint8, text []byte) {
 	for i := range p.cols {
 		c := &p.cols[i]
 		null := b[0] != markValid
+		if i == p.text {
+			p.read = p.read[:0]
+			if b = b[1:]; null {
+				nulls |= 1 << i
+			} else {
+				p.read, b = takeText(p.read, b, 0)
+			}
+			text = p.read
+			continue
+		}
 		v := b[1 : 1+c.width]
 		if b = b[1+c.width:]; c.from >= 0 {
 			continue
@@ -221,7 +287,7 @@ func (p *Packing) ParseKey(b []byte) (high, low uint64, nulls uint8) {
 			nulls |= 1 << i
 		}
 		if c.width > 8 {
-			return binary.BigEndian.Uint64(v), binary.BigEndian.Uint64(v[8:]), nulls
+			return binary.BigEndian.Uint64(v), binary.BigEndian.Uint64(v[8:]), nulls, nil
 		}
 		var w uint64
 		for _, x := range v {
@@ -233,10 +299,10 @@ func (p *Packing) ParseKey(b []byte) (high, low uint64, nulls uint8) {
 			low |= w << c.shift
 		}
 	}
-	return high, low, nulls
+	return high, low, nulls, text
 }
 
-// Columns turns n packed rows back into columns, in the normal form of Decode.
+// Columns turns n packed rows back into columns, in the normal form of Decode. Texts are not copied.
 func (p *Packing) Columns(in Packed, n int) []arrow.Array {
 	out := make([]arrow.Array, len(p.cols))
 	for i := range p.cols {
@@ -250,6 +316,16 @@ func (p *Packing) Columns(in Packed, n int) []arrow.Array {
 				valid = ones(n)
 			}
 			valid[r>>3] &^= 1 << (r & 7)
+		}
+		if i == p.text {
+			nulls := 0
+			var bits *memory.Buffer
+			if valid != nil {
+				nulls, bits = n-bitutil.CountSetBits(valid, 0, n), memory.NewBufferBytes(valid)
+			}
+			out[i] = array.MakeFromData(array.NewData(p.types[i].Arrow(), n,
+				[]*memory.Buffer{bits, memory.NewBufferBytes(arrow.GetBytes(in.Offs[:n+1])), memory.NewBufferBytes(in.Data)}, nil, nulls, 0))
+			continue
 		}
 		if c.width > 8 {
 			p.wide = p.wide[:0]

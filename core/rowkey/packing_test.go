@@ -50,10 +50,14 @@ func TestPackingIsEncode(t *testing.T) {
 				if out.Nulls != nil {
 					nulls = out.Nulls[i]
 				}
-				if got := p.AppendKey(nil, high, out.Low[i], nulls); !bytes.Equal(got, rows.Row(i)) {
+				var text []byte
+				if p.Text() {
+					text = out.Text(i)
+				}
+				if got := p.AppendKey(nil, high, out.Low[i], nulls, text); !bytes.Equal(got, rows.Row(i)) {
 					t.Fatalf("%v row %d: bytes %x, not %x", ts, i, got, rows.Row(i))
 				}
-				if h, l, x := p.ParseKey(rows.Row(i)); h != high || l != out.Low[i] || x != nulls {
+				if h, l, x, s := p.ParseKey(rows.Row(i)); h != high || l != out.Low[i] || x != nulls || !bytes.Equal(s, text) {
 					t.Fatalf("%v row %d: %x %x %x of the bytes, not %x %x %x", ts, i, h, l, x, high, out.Low[i], nulls)
 				}
 			}
@@ -68,7 +72,7 @@ func TestPackingIsEncode(t *testing.T) {
 	if packs[1] == 0 || packs[2] == 0 || packs[3] == 0 || packs[5] == 0 {
 		t.Errorf("columns that were packed: %v", packs)
 	}
-	for _, ts := range [][]types.Type{nil, {types.String}, {types.Int64, types.String}, {types.Int64, types.Int64, types.Int8}, {types.Int128, types.Int8}} {
+	for _, ts := range [][]types.Type{nil, {types.String, types.Int8, types.Binary}, {types.ListOf(types.Int8)}, {types.Int64, types.Int64, types.Int8}, {types.Int128, types.Int8}} {
 		if rowkey.NewPacking(ts, false) != nil {
 			t.Errorf("%v are packed", ts)
 		}
@@ -100,10 +104,10 @@ func TestPackingOfWhatFollows(t *testing.T) {
 	var out rowkey.Packed
 	p.Pack(cols, n, &out)
 	for i := range n {
-		if got := p.AppendKey(nil, out.High[i], out.Low[i], out.Nulls[i]); !bytes.Equal(got, rows.Row(i)) {
+		if got := p.AppendKey(nil, out.High[i], out.Low[i], out.Nulls[i], nil); !bytes.Equal(got, rows.Row(i)) {
 			t.Fatalf("row %d: bytes %x, not %x", i, got, rows.Row(i))
 		}
-		if h, l, x := p.ParseKey(rows.Row(i)); h != out.High[i] || l != out.Low[i] || x != out.Nulls[i] {
+		if h, l, x, _ := p.ParseKey(rows.Row(i)); h != out.High[i] || l != out.Low[i] || x != out.Nulls[i] {
 			t.Fatalf("row %d: other words of the bytes", i)
 		}
 	}
