@@ -1,9 +1,9 @@
 package decode
 
 import (
+	"bytes"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -153,6 +153,7 @@ type fixed[T arrow.FixedWidthType] struct {
 	parse func([]byte) (T, bool)
 	nulls nulls
 	vals  []T
+	last  int // how many values the last column had, which the next probably has too
 }
 
 func newFixed[T arrow.FixedWidthType](t types.Type, parse func([]byte) (T, bool)) *fixed[T] {
@@ -171,7 +172,14 @@ func (f *fixed[T]) Len() int { return len(f.vals) }
 func (f *fixed[T]) AppendNull() {
 	var zero T
 	f.nulls.null(len(f.vals))
-	f.vals = append(f.vals, zero)
+	f.append(zero)
+}
+
+func (f *fixed[T]) append(v T) {
+	if f.vals == nil {
+		f.vals = make([]T, 0, max(f.last, 8))
+	}
+	f.vals = append(f.vals, v)
 }
 
 func (f *fixed[T]) AppendText(s []byte) error {
@@ -180,7 +188,7 @@ func (f *fixed[T]) AppendText(s []byte) error {
 		return &textError{string(s), f.t}
 	}
 	f.nulls.valid(len(f.vals))
-	f.vals = append(f.vals, v)
+	f.append(v)
 	return nil
 }
 
@@ -192,7 +200,7 @@ func (f *fixed[T]) Truncate(n int) {
 func (f *fixed[T]) Finish() arrow.Array {
 	n := len(f.vals)
 	a := f.nulls.finish(f.typ, n, memory.NewBufferBytes(arrow.GetBytes(f.vals)))
-	f.vals = make([]T, 0, n)
+	f.vals, f.last = nil, n
 	return a
 }
 
@@ -212,13 +220,16 @@ func Clip(s string) string {
 	return s
 }
 
-// Bytes gathers strings.
+// Bytes gathers strings. It gathers them in memory that it keeps, which is warm and has room, and copies the column out.
 type Bytes struct {
 	typ   arrow.DataType
 	nulls nulls
 	ends  []int32
 	data  []byte
 }
+
+// keptBytes is what a builder keeps in any case; of more it keeps no more than four times what the last column needed.
+const keptBytes = 1 << 20
 
 // NewStrings makes a builder of VARCHAR.
 func NewStrings() *Bytes { return &Bytes{typ: arrow.BinaryTypes.String} }
@@ -254,11 +265,14 @@ func (b *Bytes) Truncate(n int) {
 }
 
 func (b *Bytes) Finish() arrow.Array {
-	n, size := len(b.ends), len(b.data)
+	n := len(b.ends)
 	offsets := make([]int32, n+1)
 	copy(offsets[1:], b.ends)
-	a := b.nulls.finish(b.typ, n, memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(slices.Clip(b.data)))
-	b.ends, b.data = b.ends[:0], make([]byte, 0, size+size/16)
+	a := b.nulls.finish(b.typ, n, memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(bytes.Clone(b.data)))
+	if cap(b.data) > keptBytes && cap(b.data)/4 > len(b.data) {
+		b.data = nil
+	}
+	b.ends, b.data = b.ends[:0], b.data[:0]
 	return a
 }
 

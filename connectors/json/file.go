@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	djson "github.com/riverbed/riverbed/connectors/decode/json"
 	"github.com/riverbed/riverbed/connectors/files"
@@ -50,7 +51,7 @@ func (f Format) Infer(ctx context.Context, sample []files.Ref) ([]types.Field, e
 			return nil, err
 		}
 		for u := 0; u < len(file.units) && seen < f.sample; u++ {
-			recs, err := file.records(ctx, u)
+			recs, err := file.records(ctx, u, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -83,6 +84,14 @@ type jsonFile struct {
 	fields []types.Field
 	layout layout
 	units  []files.Unit
+	spare  sync.Pool // of *workspace
+}
+
+// workspace is what a unit is read with and the next one can use: its memory has the right size by then.
+type workspace struct {
+	columns []int
+	d       *djson.Decoder
+	data    []byte
 }
 
 func (f Format) Open(ctx context.Context, ref files.Ref, fields []types.Field) (files.File, error) {
@@ -135,8 +144,8 @@ func detect(ctx context.Context, ref files.Ref) (layout, error) {
 func (j *jsonFile) Fields() []types.Field { return j.fields }
 func (j *jsonFile) Units() []files.Unit   { return j.units }
 
-// records reads the bytes of a unit.
-func (j *jsonFile) records(ctx context.Context, unit int) (*records, error) {
+// records reads the bytes of a unit into room, if that is large enough.
+func (j *jsonFile) records(ctx context.Context, unit int, room []byte) (*records, error) {
 	f, err := j.ref.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -148,11 +157,13 @@ func (j *jsonFile) records(ctx context.Context, unit int) (*records, error) {
 	}
 	// A line belongs to the block in which it begins; the byte before tells whether the block begins with one.
 	begin := max(from-1, 0)
-	data := make([]byte, to-begin)
-	if _, err := f.ReadAt(data, begin); err != nil && err != io.EOF {
+	data := slices.Grow(room[:0], int(to-begin))[:to-begin]
+	got, err := f.ReadAt(data, begin)
+	if err != nil && err != io.EOF {
 		return nil, errs.New(errs.Source, "read", "cannot read %q: %w", j.ref.Name(), err)
 	}
-	for end := to; j.layout == lines && end < j.ref.Info.Size && data[len(data)-1] != '\n'; {
+	data = data[:got] // of a file that has become shorter: behind it lies what was read before
+	for end := to; j.layout == lines && end < j.ref.Info.Size && got > 0 && data[len(data)-1] != '\n'; {
 		more := make([]byte, min(64<<10, j.ref.Info.Size-end))
 		if _, err := f.ReadAt(more, end); err != nil && err != io.EOF {
 			return nil, errs.New(errs.Source, "read", "cannot read %q: %w", j.ref.Name(), err)
@@ -162,9 +173,9 @@ func (j *jsonFile) records(ctx context.Context, unit int) (*records, error) {
 			more = more[:at+1]
 			end = j.ref.Info.Size
 		}
-		data = slices.Concat(data, more)
+		data = append(data, more...)
 	}
-	r := &records{layout: j.layout, offset: begin}
+	r := &records{layout: j.layout, offset: begin, room: data}
 	if from > 0 {
 		at := bytes.IndexByte(data, '\n')
 		if at < 0 || begin+int64(at)+1 >= to { // no line begins in this block
@@ -189,6 +200,7 @@ type records struct {
 	offset int64 // of data in the file
 	last   int   // where the last record begins
 	scan   *djson.Scanner
+	room   []byte // that data lies in
 }
 
 // next returns the next record, io.EOF at the end.
@@ -245,19 +257,24 @@ func (j *jsonFile) lineOf(r *records) int {
 }
 
 func (j *jsonFile) Read(ctx context.Context, req files.ReadRequest) (files.Batches, error) {
-	recs, err := j.records(ctx, req.Unit)
+	w, _ := j.spare.Get().(*workspace)
+	if w == nil || !slices.Equal(w.columns, req.Columns) {
+		fields := make([]types.Field, len(req.Columns))
+		for i, c := range req.Columns {
+			fields[i] = j.fields[c]
+		}
+		d, err := djson.New(fields, djson.Options{Lax: true})
+		if err != nil {
+			return nil, errs.New(errs.Schema, "read", "the JSON file %q: %w", j.ref.Name(), err)
+		}
+		w = &workspace{columns: slices.Clone(req.Columns), d: d}
+	}
+	recs, err := j.records(ctx, req.Unit, w.data)
 	if err != nil {
 		return nil, err
 	}
-	fields := make([]types.Field, len(req.Columns))
-	for i, c := range req.Columns {
-		fields[i] = j.fields[c]
-	}
-	d, err := djson.New(fields, djson.Options{Lax: true})
-	if err != nil {
-		return nil, errs.New(errs.Schema, "read", "the JSON file %q: %w", j.ref.Name(), err)
-	}
-	return &batches{file: j, recs: recs, d: d, req: req}, nil
+	w.data = recs.room
+	return &batches{file: j, recs: recs, d: w.d, req: req, work: w}, nil
 }
 
 // batches decodes the records of a unit.
@@ -266,6 +283,7 @@ type batches struct {
 	recs *records
 	d    *djson.Decoder
 	req  files.ReadRequest
+	work *workspace // nil when it was given back
 }
 
 func (b *batches) Next(ctx context.Context) (files.Batch, error) {
@@ -314,7 +332,15 @@ func (b *batches) Skip(_ context.Context, n int64) (skipped int64, err error) {
 	return skipped, nil
 }
 
-func (b *batches) Close() error { return nil }
+func (b *batches) Close() error {
+	if w := b.work; w != nil {
+		b.work = nil
+		w.d.Truncate(0)
+		w.d.UnknownFields, w.d.MissingFields = 0, 0
+		b.file.spare.Put(w)
+	}
+	return nil
+}
 
 // Counters of the decoder, for metrics.
 func (b *batches) UnknownFields() int64 { return b.d.UnknownFields }

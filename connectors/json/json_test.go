@@ -144,3 +144,39 @@ func TestStream(t *testing.T) {
 		t.Errorf("rows %v, bad %v", rows, bad)
 	}
 }
+
+// What a unit was read with is used for the next one, by a scan that asks for other columns too.
+func TestUnitsShareTheirMemory(t *testing.T) {
+	var text strings.Builder
+	const n = 200_000
+	for i := range n {
+		fmt.Fprintf(&text, `{"a":%d,"b":"%s","c":%d.5}`+"\n", i, strings.Repeat("b", i%160), i)
+	}
+	rel := ct.OpenRelation(t, Source, map[string]string{"path": file(t, "x.json", text.String())})
+	for _, columns := range [][]int{{0, 1, 2}, {2}, {1, 0}, {0, 1, 2}} {
+		half, err := rel.Scan(t.Context(), flow.ScanRequest{Columns: columns, Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := half.Next(t.Context(), 0); err != nil { // and no more of it
+			t.Fatal(err)
+		}
+		if err := half.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rows := ct.Scan(t, rel, flow.ScanRequest{Columns: columns, Workers: 1})
+		if len(rows) != n {
+			t.Fatalf("%d rows", len(rows))
+		}
+		for i, row := range rows {
+			of := []string{fmt.Sprint(i), strings.Repeat("b", i%160), fmt.Sprintf("%d.5", i)}
+			want := make([]string, len(columns))
+			for k, c := range columns {
+				want[k] = of[c]
+			}
+			if row != strings.Join(want, "|") {
+				t.Fatalf("row %d of %v is %s", i, columns, row)
+			}
+		}
+	}
+}

@@ -21,6 +21,8 @@ type Decoder struct {
 	index   map[string]int
 	rows    int
 	next    int // the field that probably comes next: messages of a stream repeat their order
+	high    int // no field from it on was read in this message
+	read    int // how many of the fields below it were
 	p       parser
 	member  func(key []byte) error
 	notNull bool
@@ -80,7 +82,7 @@ var (
 func (d *Decoder) Append(msg []byte) error {
 	p := &d.p
 	p.data, p.pos, p.depth = msg, 0, 0
-	d.next = 0
+	d.next, d.high, d.read = 0, 0, 0
 	if c := p.peek(); c != '{' {
 		if c == 0 {
 			return errEnd
@@ -100,19 +102,30 @@ func (d *Decoder) Append(msg []byte) error {
 		d.undo()
 		return err
 	}
-	for i, c := range d.columns {
-		if c.Len() == d.rows {
-			if d.notNull {
-				d.undo()
-				return &FieldError{d.fields[i].Name, errMissing}
-			}
-			c.AppendNull()
-			if _, unread := c.(*skipped); !unread {
-				d.MissingFields++
-			}
+	if d.read < len(d.columns) {
+		if err := d.addMissing(); err != nil {
+			return err
 		}
 	}
 	d.rows++
+	return nil
+}
+
+// addMissing adds NULLs for the columns that the message has no fields of.
+func (d *Decoder) addMissing() error {
+	for i, c := range d.columns {
+		if c.Len() > d.rows {
+			continue
+		}
+		if d.notNull {
+			d.undo()
+			return &FieldError{d.fields[i].Name, errMissing}
+		}
+		c.AppendNull()
+		if _, unread := c.(*skipped); !unread {
+			d.MissingFields++
+		}
+	}
 	return nil
 }
 
@@ -131,8 +144,13 @@ func (d *Decoder) field(key []byte) error {
 	if d.notNull && d.p.peek() == 'n' {
 		return &FieldError{d.fields[i].Name, errNull}
 	}
-	if c.Len() > d.rows {
+	if i >= d.high {
+		d.high = i + 1
+		d.read++
+	} else if c.Len() > d.rows {
 		c.Truncate(d.rows) // the last of duplicate keys wins
+	} else {
+		d.read++
 	}
 	if err := c.read(&d.p); err != nil {
 		return &FieldError{d.fields[i].Name, err}

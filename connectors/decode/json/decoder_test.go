@@ -3,6 +3,8 @@ package json
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -196,5 +198,52 @@ func BenchmarkDecode(b *testing.B) {
 				d.Batch()
 			}
 		})
+	}
+}
+
+// Fields in any order, some missing and some twice, in builders that have given columns out before.
+func TestFieldsInAnyOrder(t *testing.T) {
+	names := []string{"a", "b", "c", "d"}
+	var fields []types.Field
+	for _, n := range names {
+		fields = append(fields, types.Field{Name: n, Type: types.String})
+	}
+	chance := rand.New(rand.NewPCG(1, 1))
+	d := mustNew(t, Options{}, fields...)
+	missing := int64(0)
+	for range 20 {
+		var want []string
+		for row := range chance.IntN(40) {
+			var members []string
+			last := map[string]string{}
+			for k := range chance.IntN(7) {
+				name, value := names[chance.IntN(4)], strings.Repeat("x", chance.IntN(12))+fmt.Sprint(row, k)
+				members, last[name] = append(members, fmt.Sprintf("%q:%q", name, value)), value
+			}
+			if err := d.Append([]byte("{" + strings.Join(members, ",") + "}")); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range names {
+				if v, ok := last[n]; ok {
+					want = append(want, v)
+				} else {
+					want = append(want, "(null)")
+					missing++
+				}
+			}
+		}
+		b := d.Batch()
+		var got []string
+		for row := range int(b.NumRows()) {
+			for c := range names {
+				got = append(got, b.Column(c).ValueStr(row))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	if d.MissingFields != missing {
+		t.Errorf("%d missing fields, want %d", d.MissingFields, missing)
 	}
 }
