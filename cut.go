@@ -32,6 +32,12 @@ func (r *runner) gather() (*cut, error) {
 		return c, nil
 	}
 	drained := false
+	if r.held != nil {
+		f := *r.held
+		r.held = nil
+		r.take(f, c)
+		return r.fill(c, false)
+	}
 	select {
 	case f := <-r.feed:
 		r.take(f, c)
@@ -54,6 +60,11 @@ func (r *runner) gather() (*cut, error) {
 	case <-r.ctx.Done():
 		return nil, cancelled(r.ctx)
 	}
+	return r.fill(c, drained)
+}
+
+// fill takes what else is there.
+func (r *runner) fill(c *cut, drained bool) (*cut, error) {
 	r.takeQueued(c, drained)
 	var changes []tableDelta
 	budget := r.cfg.stepRows - c.rows
@@ -81,15 +92,20 @@ func (r *runner) gather() (*cut, error) {
 	return c, nil
 }
 
-// takeQueued takes what waits in the queue: all of it, or until the step is full.
+// takeQueued takes what waits in the queue: all of it, or until the step is full. Without state, rows that come in one read and are a step
+// by themselves are left to the next one: a step's output is one batch, so that to join them would copy them.
 func (r *runner) takeQueued(c *cut, all bool) {
-	full := r.stepRows
-	if r.graph.Stateless() {
+	full, stateless := r.stepRows, r.graph.Stateless()
+	if stateless {
 		full = min(full, statelessRows)
 	}
 	for c.failed == nil && (all || c.rows < full) {
 		select {
 		case f := <-r.feed:
+			if b := f.rows.Batch; stateless && !all && c.rows > 0 && b != nil && int(b.NumRows()) >= full {
+				r.held = &f
+				return
+			}
 			r.take(f, c)
 		default:
 			return

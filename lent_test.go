@@ -2,7 +2,10 @@ package riverbed
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"sync"
 	"testing"
 
@@ -179,4 +182,49 @@ func TestOthersGetCopiesOfLentRows(t *testing.T) {
 		got = append(got, deltaLines(d.query("SELECT k, v FROM clicks").Fields(), delta)...)
 	}
 	expect(t, got, "+1 a|1", "+1 b|2")
+}
+
+// A step without state joins small reads, and shows a large one as it lies in the pushed memory.
+func TestLargeReadsAreNotJoined(t *testing.T) {
+	many := make([]row, statelessRows)
+	for i := range many {
+		many[i] = row{"k", i, sec(1)}
+	}
+	follow := func(end string) (db, *Subscription, []*lentRows) {
+		d := openDB(t)
+		d.run(clicks)
+		lent := []*lentRows{d.lend("clicks", many...), d.lend("clicks", row{"a", 1, sec(1)}), d.lend("clicks", many...)}
+		return d, d.follow("SELECT k, v FROM clicks", SubscribeOptions{QueueSize: 1, Until: end}), lent
+	}
+	d, sub, lent := follow("latest")
+	var sizes []int
+	for {
+		delta, err := sub.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if delta.Rows() > 0 {
+			sizes = append(sizes, delta.Rows())
+		}
+		releaseLent(delta)
+	}
+	if !slices.Equal(sizes, []int{statelessRows, 1, statelessRows}) {
+		t.Errorf("changes of %v rows", sizes)
+	}
+	d.Close()
+	// The second step waits for the reader, who is slow, and the third push for its step.
+	closed, slow, waiting := follow("")
+	until(t, "the third push waits", func() bool {
+		m := slow.Metrics()
+		return m.RowsIn == statelessRows+1 && m.QueueRows == statelessRows
+	})
+	if err := slow.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for i, l := range append(lent, waiting...) {
+		until(t, fmt.Sprintf("push %d given back", i), func() bool { return l.held() == 0 })
+	}
 }

@@ -37,6 +37,7 @@ type runner struct {
 	reading     context.Context // of readers of streams: ends before ctx when the run is drained
 	stopReading context.CancelFunc
 	feed        chan fed
+	held        *fed         // taken from feed, for the next step
 	queued      atomic.Int64 // rows in feed
 	readers     sync.WaitGroup
 	inputs      []*input
@@ -153,6 +154,9 @@ func (r *runner) start(ended func()) {
 	go func() {
 		err := guarded(r.loop)
 		r.s.feeds.remove(&r.tables) // first of all: a statement may wait
+		if r.held != nil {
+			giveBack(r.held.rows)
+		}
 		for _, in := range r.inputs {
 			for _, sp := range in.splits {
 				r.releaseTxn(sp)

@@ -95,6 +95,16 @@ func (s *Subscription) Next(ctx context.Context) (flow.Delta, error) {
 	}
 }
 
+// Poll returns the next delta if it is there already. Where it lies in lent memory the caller releases it.
+func (s *Subscription) Poll() (flow.Delta, bool) {
+	select {
+	case d, ok := <-s.out:
+		return d, ok
+	default:
+		return flow.Delta{}, false
+	}
+}
+
 // Stop finishes the running step and ends the run; with drain the input ends too, so that open windows close. What
 // was shown can still be read.
 func (s *Subscription) Stop(drain bool) { s.run.stop(drain) }

@@ -86,12 +86,27 @@ func openBatch(rec arrow.RecordBatch, held holds) C.rb_handle {
 	return handles.open(&batch{delta: flow.Delta{Batch: rec}, held: held.retain()})
 }
 
-// openDelta makes a handle for a step's changes, and takes over what they hold of lent memory.
-func openDelta(d flow.Delta, held holds) C.rb_handle {
+// newDelta is a step's changes; it takes over what they hold of lent memory.
+func newDelta(d flow.Delta, held holds) *batch {
 	if d.Batch == nil { // a watermark alone
 		d.Batch = array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 0)
 	}
-	return handles.open(&batch{delta: d, edge: true, held: held.retain()})
+	return &batch{delta: d, edge: true, held: held.retain()}
+}
+
+// openDelta makes a handle for a step's changes.
+func openDelta(d flow.Delta, held holds) C.rb_handle { return handles.open(newDelta(d, held)) }
+
+func (b *batch) describe(out *C.rb_batch_info) {
+	const absent = math.MinInt64
+	out.rows, out.columns = C.int64_t(b.delta.Batch.NumRows()), C.int64_t(b.delta.Batch.NumCols())
+	out.step, out.watermark, out.barrier = absent, absent, absent
+	if b.edge {
+		out.step, out.watermark = C.int64_t(b.delta.Step), C.int64_t(b.delta.Watermark)
+		if b.delta.Barrier > 0 {
+			out.barrier = C.int64_t(b.delta.Barrier)
+		}
+	}
 }
 
 // rb_batch_describe tells rows, columns, step, watermark and barrier.
@@ -103,15 +118,7 @@ func rb_batch_describe(h C.rb_handle, out *C.rb_batch_info, err *C.rb_text) C.in
 		if e != nil {
 			return e
 		}
-		const absent = math.MinInt64
-		out.rows, out.columns = C.int64_t(b.delta.Batch.NumRows()), C.int64_t(b.delta.Batch.NumCols())
-		out.step, out.watermark, out.barrier = absent, absent, absent
-		if b.edge {
-			out.step, out.watermark = C.int64_t(b.delta.Step), C.int64_t(b.delta.Watermark)
-			if b.delta.Barrier > 0 {
-				out.barrier = C.int64_t(b.delta.Barrier)
-			}
-		}
+		b.describe(out)
 		return nil
 	})
 }

@@ -1,32 +1,9 @@
 /* Arrays and streams of the host, before arrow-go sees them: they are mended, and their release is guarded. */
+#include "arrow_c.h"
 #include "riverbed.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct ArrowSchema {
-  const char *format, *name, *metadata;
-  int64_t flags, n_children;
-  struct ArrowSchema **children, *dictionary;
-  void (*release)(struct ArrowSchema *);
-  void *private_data;
-};
-
-struct ArrowArray {
-  int64_t length, null_count, offset, n_buffers, n_children;
-  const void **buffers;
-  struct ArrowArray **children, *dictionary;
-  void (*release)(struct ArrowArray *);
-  void *private_data;
-};
-
-struct ArrowArrayStream {
-  int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *);
-  int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *);
-  const char *(*get_last_error)(struct ArrowArrayStream *);
-  void (*release)(struct ArrowArrayStream *);
-  void *private_data;
-};
 
 /* What comes in is the host's object in the end, and to give it back may take the host's lock. Once the host has said
  * goodbye (rb_quiesce), the lock is a trap: a thread that asks Python for it ends there and then, within destructors
@@ -59,7 +36,7 @@ static void guard(struct ArrowArray *array) {
 }
 
 /* Arrays of the null type have no buffers. Polars exports one nevertheless, for validity, and arrow-go refuses such an
- * array: before it sees one, the count is set to what the standard says. Nothing is freed by that count: an array is
+ * array: before it sees one, the count is set to what the standard says (mend of layout.go does it where the schema was read before). Nothing is freed by that count: an array is
  * released by the producer, through its private data. */
 static void mend(struct ArrowArray *array, const struct ArrowSchema *schema) {
   if (!strcmp(schema->format, "n") && array->n_buffers == 1) array->n_buffers = 0;
@@ -69,8 +46,23 @@ static void mend(struct ArrowArray *array, const struct ArrowSchema *schema) {
 }
 
 void rbi_take_array(struct ArrowArray *array, const struct ArrowSchema *schema) {
-  mend(array, schema);
+  if (schema) mend(array, schema);
   guard(array);
+}
+
+struct ArrowArray *rbi_move_array(struct ArrowArray *array) {
+  struct ArrowArray *moved = malloc(sizeof *moved);
+  if (!moved) abort();
+  *moved = *array;
+  array->release = NULL;
+  return moved;
+}
+
+void rbi_give_back(struct ArrowArray *moved) {
+  if (!rbi_enter()) return;
+  moved->release(moved);
+  free(moved);
+  rbi_leave();
 }
 
 /* A stream that takes the arrays of another, which it owns. */

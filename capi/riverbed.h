@@ -38,6 +38,12 @@ typedef struct {
   int64_t barrier;   /* the epoch that ends with this batch */
 } rb_batch_info;
 
+/* The changes of one step, as a subscription hands them out: a handle, and what the batch says. */
+typedef struct {
+  rb_handle batch;
+  rb_batch_info info;
+} rb_change;
+
 /* Called by the library, from any of its threads, for a function written in the host language.
  * in, in_schema: a struct array with one field an argument; the callee owns both. out, out_schema: the result, an
  * array of as many rows; the library owns both when 0 is returned. Otherwise err holds up to err_cap bytes of text,
@@ -61,8 +67,12 @@ int rbi_enter(void);
 void rbi_leave(void);
 
 /* foreign.c: what is done to an array that comes in before anything else, and in a stream to those still to come. Arrays of
- * the null type that came with a buffer have none afterwards; after rb_quiesce nothing is given back to the host. */
+ * the null type that came with a buffer have none afterwards, if there is a schema; after rb_quiesce nothing is given back to the host. */
 void rbi_take_array(struct ArrowArray *array, const struct ArrowSchema *schema);
 void rbi_take_stream(struct ArrowArrayStream *stream);
+
+/* The same for an array that Go reads itself: it is moved out of the host's struct, and given back. */
+struct ArrowArray *rbi_move_array(struct ArrowArray *array);
+void rbi_give_back(struct ArrowArray *moved);
 
 #endif

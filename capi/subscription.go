@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"time"
+	"unsafe"
 
 	"github.com/riverbed/riverbed"
 	"github.com/riverbed/riverbed/core/errs"
@@ -69,12 +70,12 @@ const (
 	stateEnd     = 2 // and never again
 )
 
-// rb_subscription_next waits at most so long for the next batch of changes.
+// rb_subscription_next waits at most so long for changes, and takes along those that are there already: at most room of them.
 //
 //export rb_subscription_next
-func rb_subscription_next(h C.rb_handle, timeoutMS C.int64_t, batch *C.rb_handle, state *C.int32_t, err *C.rb_text) C.int32_t {
+func rb_subscription_next(h C.rb_handle, timeoutMS C.int64_t, out *C.rb_change, room C.int64_t, taken *C.int64_t, state *C.int32_t, err *C.rb_text) C.int32_t {
 	return guard("subscription", err, func() error {
-		*batch, *state = 0, stateNothing
+		*taken, *state = 0, stateNothing
 		s, e := get[*subscription](h)
 		if e != nil {
 			return e
@@ -83,18 +84,31 @@ func rb_subscription_next(h C.rb_handle, timeoutMS C.int64_t, batch *C.rb_handle
 			return errs.New(errs.Usage, "subscription", "the subscription is closed")
 		}
 		defer s.loan.release()
-		ctx, stop := timeout(timeoutMS)
-		defer stop()
-		d, e := s.engine.Next(ctx)
-		switch {
-		case e == nil:
-			*batch, *state = openDelta(d, s.loan.owners), stateBatch
-		case errors.Is(e, io.EOF):
-			*state = stateEnd
-		case ctx.Err() != nil && errors.Is(e, ctx.Err()):
-		default:
-			return e
+		d, ready := s.engine.Poll()
+		if !ready {
+			ctx, stop := timeout(timeoutMS)
+			defer stop()
+			switch d, e = s.engine.Next(ctx); {
+			case errors.Is(e, io.EOF):
+				*state = stateEnd
+				return nil
+			case e != nil && ctx.Err() != nil && errors.Is(e, ctx.Err()):
+				return nil
+			case e != nil:
+				return e
+			}
 		}
+		*state = stateBatch
+		changes, n := unsafe.Slice(out, int(room)), 0
+		for ready = true; ready; d, ready = s.engine.Poll() {
+			b := newDelta(d, s.loan.owners)
+			b.describe(&changes[n].info)
+			changes[n].batch = handles.open(b)
+			if n++; n == len(changes) {
+				break
+			}
+		}
+		*taken = C.int64_t(n)
 		return nil
 	})
 }

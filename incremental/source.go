@@ -351,10 +351,7 @@ func (s *source) judgeTimes(at arrow.Array, own, floor flow.Watermark) (_ flow.W
 	times, scale := rawTimes(at)
 	for from := 0; from < len(times); from += judgedRows {
 		some := times[from:min(len(times), from+judgedRows)]
-		least, most := some[0], some[0]
-		for _, t := range some {
-			least, most = min(least, t), max(most, t)
-		}
+		least, most := kernels.Range(some)
 		if least <= -farTime/scale || most >= farTime/scale {
 			return 0, nil, false
 		}

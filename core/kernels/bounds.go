@@ -82,7 +82,7 @@ func unsignedBounds[T ordinal](a arrow.Array, v []T) (lo, hi int64, ok bool) {
 
 func ordinalBounds[T ordinal](a arrow.Array, v []T) (lo, hi T, ok bool) {
 	if a.NullN() == 0 {
-		lo, hi = rangeOf(v)
+		lo, hi = Range(v)
 		return lo, hi, len(v) > 0
 	}
 	for i, x := range v {
@@ -97,8 +97,8 @@ func ordinalBounds[T ordinal](a arrow.Array, v []T) (lo, hi T, ok bool) {
 	return lo, hi, ok
 }
 
-// rangeOf keeps two bounds of each kind, so that no comparison waits for the one before it.
-func rangeOf[T ordinal](v []T) (lo, hi T) {
+// Range is the least and the greatest of v, 0 of none. It keeps two bounds of each kind, so that no comparison waits for the one before it.
+func Range[T ordinal](v []T) (lo, hi T) {
 	if len(v) == 0 {
 		return 0, 0
 	}

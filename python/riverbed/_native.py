@@ -26,6 +26,10 @@ class BatchInfo(ctypes.Structure):
     _fields_ = [(name, _i64) for name in ("rows", "columns", "step", "watermark", "barrier")]
 
 
+class Change(ctypes.Structure):
+    _fields_ = [("batch", _u64), ("info", BatchInfo)]
+
+
 UDF = ctypes.CFUNCTYPE(_i32, _u64, _void, _void, _void, _void, _void, _i64)
 SINK = ctypes.CFUNCTYPE(_i32, _u64, _u64, _void, _i64)
 
@@ -52,7 +56,8 @@ _SIGNATURES = {
     "rb_session_udf": [_u64, _chars, _i64, UDF, _u64],
     "rb_statements": [_chars, _i64, _text],
     "rb_stream_push": [_u64, _chars, _i64, _void, _void, _handle],
-    "rb_stream_lend": [_u64, _chars, _i64, _void, _void, _handle],
+    "rb_stream_lend": [_u64, _chars, _i64, _void, _u64, _handle],
+    "rb_layout_open": [_void, _handle],
     "rb_push_wait": [_u64],
     "rb_stream_watermark": [_u64, _chars, _i64, _i64],
     "rb_stream_idle": [_u64, _chars, _i64],
@@ -64,7 +69,7 @@ _SIGNATURES = {
     "rb_query_subscribe": [_u64, _chars, _i64, _handle],
     "rb_query_sink": [_u64, _chars, _i64, SINK, _u64, _handle],
     "rb_query_manual": [_u64, _chars, _i64, _handle],
-    "rb_subscription_next": [_u64, _i64, _handle, _int],
+    "rb_subscription_next": [_u64, _i64, ctypes.POINTER(Change), _i64, ctypes.POINTER(_i64), _int],
     "rb_subscription_metrics": [_u64, _text],
     "rb_pipeline_start": [_u64, _chars, _i64],
     "rb_pipeline_stop": [_u64, _i32],
@@ -367,11 +372,25 @@ def next_batch(result):
     return Handle(batch.value) if batch.value else None
 
 
-def next_delta(subscription, timeout_ms):
-    """Return (batch handle or None, ended)."""
-    batch, state = _u64(), _i32()
-    call("rb_subscription_next", subscription.value, timeout_ms, ctypes.byref(batch), ctypes.byref(state))
-    return (Handle(batch.value) if batch.value else None), state.value == _END
+# How many changes a call takes at most: the run may be ahead of its reader by so many more.
+_ROOM = 16
+_Changes = Change * _ROOM
+
+
+def next_changes(subscription, timeout_ms):
+    """Wait for changes: those that are there, each a handle and what the batch says, and whether the run has ended."""
+    changes, taken, state, error = _Changes(), _i64(), _i32(), Text()
+    if library().rb_subscription_next(subscription.value, timeout_ms, changes, _ROOM, taken, state, error):
+        raise make_error(json.loads(take_text(error) or "{}"))
+    return [(Handle(change.batch), change.info) for change in changes[: taken.value]], state.value == _END
+
+
+def lend(stream, split, array, layout):
+    """Push an array that is not copied; the handle of a push that has to wait, or None."""
+    push, error = _u64(), Text()
+    if library().rb_stream_lend(stream, split, len(split), array, layout, push, error):
+        raise make_error(json.loads(take_text(error) or "{}"))
+    return Handle(push.value) if push.value else None
 
 
 def wait_pipeline(pipeline, timeout_ms):

@@ -43,9 +43,9 @@ class Batch:
     [[{'one': 1}]]
     """
 
-    def __init__(self, handle: _native.Handle) -> None:
+    def __init__(self, handle: _native.Handle, info: _native.BatchInfo | None = None) -> None:
         self._handle = handle
-        info = _native.describe(handle)
+        info = info or _native.describe(handle)
         self.num_rows: int = info.rows
         self.num_columns: int = info.columns
         self.step: int | None = _known(info.step)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import functools
 import json
 from collections.abc import Callable, Iterator
@@ -386,13 +388,14 @@ class Subscription:
     def __init__(self, handle: _native.Handle, query: Query) -> None:
         self._handle = handle
         self._query = query  # it holds what the run reads
+        self._ready: collections.deque[Batch] = collections.deque()
 
     def __iter__(self) -> Iterator[Batch]:
         return self
 
     def __next__(self) -> Batch:
         while True:
-            batch = self.next(timeout=self._POLL_MS / 1000)
+            batch = self._take(self._POLL_MS)
             if batch is not None:
                 if batch.num_rows:
                     return batch
@@ -406,9 +409,20 @@ class Subscription:
 
         Unlike iteration, this also returns empty batches, which carry a watermark alone.
         """
+        return self._take(int(timeout * 1000))
+
+    def _take(self, timeout_ms: int) -> Batch | None:
+        """Return what was read already, or else read what is there."""
+        if self._ready:
+            with contextlib.suppress(IndexError):  # another thread may be reading
+                return self._ready.popleft()
         with self._query._callbacks.causes():
-            batch, self.ended = _native.next_delta(self._handle, int(timeout * 1000))
-        return None if batch is None else Batch(batch)
+            changes, self.ended = _native.next_changes(self._handle, timeout_ms)
+        if not changes:
+            return None
+        batches = [Batch(handle, info) for handle, info in changes]
+        self._ready.extend(batches[1:])
+        return batches[0]
 
     def metrics(self) -> dict[str, Any]:
         """Return what the run tells about itself; see `PipelineHandle.metrics`."""
@@ -417,6 +431,7 @@ class Subscription:
 
     def close(self) -> None:
         """Stop the run."""
+        self._ready.clear()
         self._handle.close()
 
     def __enter__(self) -> Subscription:

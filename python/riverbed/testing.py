@@ -43,7 +43,7 @@ from typing import Any
 
 from riverbed import _native, _values
 from riverbed.batch import Batch
-from riverbed.connectors.memory import pairs
+from riverbed.connectors.memory import exported, pieces
 from riverbed.errors import RiverbedUsageError
 from riverbed.query import Query
 
@@ -181,7 +181,8 @@ class Run:
         if stream not in self._columns:
             fields = json.loads(_native.call_text("rb_manual_fields", *self._at(stream)))
             self._columns[stream] = [(f["name"], f["type"]) for f in fields]
-        for array, schema, _keep in pairs(rows, self._columns[stream]):
+        for piece in pieces(rows, self._columns[stream]):
+            array, schema, _keep = exported(piece)
             _native.call("rb_manual_push", *self._at(stream), *_native.chars(split), array, schema)
 
     def watermark(self, stream: str, at: str | datetime.datetime | int) -> None:

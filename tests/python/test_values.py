@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import riverbed as rb
-from riverbed.connectors.memory import pairs
+from riverbed.connectors.memory import pieces
 
 DECIMAL = decimal.Decimal
 EAST = dt.timezone(dt.timedelta(hours=2))
@@ -154,7 +154,7 @@ def test_values_of_every_type(session: rb.Session, kind: str, value: Any, want: 
 
 def test_a_type_without_python_values_says_what_to_do() -> None:
     with pytest.raises(rb.RiverbedUsageError, match=r"cannot be turned into SECRET\nHint: hand over an Arrow table"):
-        list(pairs([(1,)], [("a", "SECRET")]))
+        list(pieces([(1,)], [("a", "SECRET")]))
 
 
 def test_a_watermark_that_is_no_moment_is_our_error(session: rb.Session) -> None:

@@ -70,6 +70,7 @@ class MemoryStream(Connector):
         )
         self._handle: _native.Handle | None = None
         self._columns: list[tuple[str, str]] = []
+        self._layout: _Layout | None = None  # of the last batch that was lent
 
     def _bind(self, handle: _native.Handle, columns: list[tuple[str, str]]) -> None:
         self._handle, self._columns = handle, columns
@@ -101,13 +102,32 @@ class MemoryStream(Connector):
         A column named `__weight` says how often each row is inserted (or, negative, retracted), once where a row says
         nothing; the stream has to be declared as updating for that. Of an upsert stream -1 deletes the key.
         """
-        number = self._bound
-        for array, schema, lent in pairs(rows, self._columns):
-            call = "rb_stream_lend" if lent is True else "rb_stream_push"
-            full = _native.call_handle(call, number, *_native.chars(split), array, schema)
+        number, (name, size) = self._bound, _native.chars(split)
+        whole = self._layout is not None and self._layout.fits(rows)
+        frozen = whole or type(rows).__module__.partition(".")[0] in _FROZEN
+        parts: Iterable[Any] = (rows,) if whole else pieces(rows, self._columns)
+        for piece in parts:
+            if frozen and piece.num_rows >= _LENT_ROWS and piece.num_columns == len(self._columns):
+                full = self._lend(number, name, piece)
+            else:
+                array, schema, _keep = exported(piece)
+                full = _native.call_handle("rb_stream_push", number, name, size, array, schema)
             if full is not None:  # only a push that waits costs a helper thread
                 _native.wait(self._handle, _native.call, "rb_push_wait", full.value)
                 full.close()
+
+    def _lend(self, number: int, split: bytes, batch: Any) -> _native.Handle | None:
+        layout = self._layout
+        if layout is None or not layout.fits(batch):
+            layout = self._layout = _Layout(batch)
+        array = _arrow.CArray()
+        address = ctypes.addressof(array)
+        batch._export_to_c(address)
+        try:
+            return _native.lend(number, split, address, layout.number)
+        except BaseException:
+            _arrow.release(array)  # if it was not taken
+            raise
 
     def delete(self, keys: Iterable[Row | Any], *, split: str = "") -> None:
         """Delete rows of an upsert stream.
@@ -156,29 +176,44 @@ _FROZEN = ("pyarrow", "polars", "riverbed")
 _LENT_ROWS = 256
 
 
-def pairs(rows: Any, columns: list[tuple[str, str]]) -> Iterable[tuple[int, int, Any]]:
-    """Give rows as (ArrowArray address, ArrowSchema address, what keeps them alive).
+class _Layout:
+    """The schema of batches in the order of a stream, as the library has read it: once, and not for every batch."""
 
-    The last is True for rows that nobody will change, so that they can be lent instead of copied.
-    """
+    def __init__(self, batch: Any) -> None:
+        schema = _arrow.CSchema()
+        batch.schema._export_to_c(ctypes.addressof(schema))
+        handle = _native.call_handle("rb_layout_open", ctypes.addressof(schema))
+        assert handle is not None
+        self._handle, self.number = handle, handle.value
+        self._schema, self._kind = batch.schema, type(batch)
+
+    def fits(self, rows: Any) -> bool:
+        """Whether rows are a batch of this schema."""
+        return type(rows) is self._kind and bool(rows.schema.equals(self._schema, True))
+
+
+def pieces(rows: Any, columns: list[tuple[str, str]]) -> Iterable[Any]:
+    """Give rows as batches of pyarrow with the columns in order, or, of Python values, as one `_arrow.Rows`."""
     if isinstance(rows, (Mapping, str, bytes)):
         raise RiverbedUsageError("push takes a list of rows\nHint: put the row into a list")
     if _arrow.is_tabular(rows) or hasattr(rows, "__arrow_c_array__"):
-        frozen = type(rows).__module__.partition(".")[0] in _FROZEN
-        for batch in _in_order(rows, [name for name, _ in columns]):
-            array, schema = _arrow.CArray(), _arrow.CSchema()
-            addresses = ctypes.addressof(array), ctypes.addressof(schema)
-            batch._export_to_c(*addresses)
-            lent = frozen and batch.num_rows >= _LENT_ROWS and batch.num_columns == len(columns)
-            yield *addresses, lent or (array, schema)
-        return
+        return _in_order(rows, [name for name, _ in columns])
     known = {name for name, _ in columns}
     rows = _listed(rows, "push", "rows")
     if "__weight" not in known and any(isinstance(r, Mapping) and "__weight" in r for r in rows):
         columns = [*columns, ("__weight", "BIGINT")]
         rows = [_weighted(row, len(known)) for row in rows]
-    made = _arrow.Rows(columns, rows)
-    yield *made.addresses, made
+    return [_arrow.Rows(columns, rows)]
+
+
+def exported(piece: Any) -> tuple[int, int, Any]:
+    """Give a piece as (ArrowArray address, ArrowSchema address, what keeps them alive)."""
+    if isinstance(piece, _arrow.Rows):
+        return *piece.addresses, piece
+    array, schema = _arrow.CArray(), _arrow.CSchema()
+    addresses = ctypes.addressof(array), ctypes.addressof(schema)
+    piece._export_to_c(*addresses)
+    return *addresses, (array, schema)
 
 
 def _weighted(row: Any, columns: int) -> Any:
