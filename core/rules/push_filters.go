@@ -37,6 +37,7 @@ func (c *rewriter) push(n plan.Node, preds []expr.Expr) plan.Node {
 	case *plan.Aggregate:
 		return c.pushAggregate(n, preds)
 	case *plan.TimeWindow:
+		preds = edgesKnown(n, preds)
 		down, up := split(preds, func(e expr.Expr) bool {
 			cols := plan.ExprColumns(e)
 			return !cols[n.Start.ID] && !cols[n.End.ID] && !volatile(e)
@@ -86,6 +87,20 @@ func (c *rewriter) push(n plan.Node, preds []expr.Expr) plan.Node {
 		out[i] = c.push(x, nil)
 	}
 	return where(rebuild(n, out...), preds)
+}
+
+// edgesKnown asks about the time of a row instead of whether an edge of its window is NULL.
+func edgesKnown(w *plan.TimeWindow, preds []expr.Expr) []expr.Expr {
+	if w.Kind == plan.Session || stuck(w.Time) {
+		return preds
+	}
+	out := slices.Clone(preds)
+	for i, e := range preds {
+		if is, ok := e.(*expr.IsNull); ok && (isColumn(is.Arg, w.Start.ID) || isColumn(is.Arg, w.End.ID)) {
+			out[i] = &expr.IsNull{Arg: w.Time, Negate: is.Negate}
+		}
+	}
+	return out
 }
 
 // rebuild is With that returns n itself when nothing changed, so that an idle rule leaves the plan as it is.
