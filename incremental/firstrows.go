@@ -42,7 +42,7 @@ type firstRows struct {
 
 	parts *partitions
 	heads state.Chunked[partHead] // by partition
-	lists placeLists              // by partition: its rows in order
+	lists [2]rooms                // of few rows and of all places: those of a partition, in order
 
 	batches  []rowsOfStep
 	touched  []uint32   // partitions with rows of this step, in order
@@ -61,7 +61,8 @@ type firstRows struct {
 type partHead struct {
 	bound   uint64 // the lead of the last row; while places are free one that no lead is greater than
 	before  uint32 // once touched: where before has its rows
-	n, had  uint8  // rows, and how many there were before the step
+	list    uint32
+	n, had  uint8 // rows, and how many there were before the step
 	group   uint8
 	touched bool
 }
@@ -78,6 +79,9 @@ type rowsOfStep struct {
 	cols  []arrow.Array
 	order orderOfBatch
 }
+
+// fewRows is how many rows a partition has room for at first: with one stored row among many places it would take more than the row.
+const fewRows = 4
 
 // batchShift is how far the number of a batch is shifted: a batch has up to that many rows.
 const (
@@ -115,7 +119,7 @@ func newFirstRows(t *topN, decl state.Decl, part, order []expr.Expr, keys []rowk
 		stored[i] = v
 	}
 	f.rows = state.NewTable(decl, stored...)
-	f.lists = placeLists{each: f.places}
+	f.lists = [2]rooms{{each: min(fewRows, f.places)}, {each: f.places}}
 	return f, nil
 }
 
@@ -169,17 +173,15 @@ func (f *firstRows) offer(in Batch) {
 // find writes the partition of each row.
 func (f *firstRows) find(in *Batch, numbers []uint32) {
 	fresh := f.parts.find(in.Cols[f.cols:f.cols+f.nPart], in.N, in.Hash, numbers)
-	n := f.parts.table.Slots()
-	f.heads.Resize(n)
-	f.lists.resize(n)
+	f.heads.Resize(f.parts.table.Slots())
 	for _, i := range fresh {
-		*f.heads.At(numbers[i]) = partHead{bound: math.MaxUint64, group: uint8(kernels.KeyGroup(in.Hash[i]))}
+		*f.heads.At(numbers[i]) = partHead{bound: math.MaxUint64, list: f.lists[0].take(), group: uint8(kernels.KeyGroup(in.Hash[i]))}
 	}
 }
 
 // place gives a row of this step its place in its partition, if it has one.
 func (f *firstRows) place(part uint32, h *partHead, r firstRow) {
-	list, n := f.lists.of(part), int(h.n)
+	list, n := f.room(h), int(h.n)
 	at := f.search(list[:n], &r)
 	if at == f.places {
 		return
@@ -191,8 +193,22 @@ func (f *firstRows) place(part uint32, h *partHead, r firstRow) {
 			f.gone = append(f.gone, s)
 		}
 	}
-	f.insert(h, list, at, n, r)
+	f.insert(h, at, n, r)
 }
+
+// room is where the rows of a partition are, and more may be.
+func (f *firstRows) room(h *partHead) []firstRow { return f.lists[f.size(h)].of(h.list) }
+
+// size is which of the lists a partition has room in.
+func (f *firstRows) size(h *partHead) int {
+	if int(h.n) > f.lists[0].each {
+		return 1
+	}
+	return 0
+}
+
+// listOf is the rows of a partition in order.
+func (f *firstRows) listOf(h *partHead) []firstRow { return f.room(h)[:h.n] }
 
 // search is where a row stands in a list: behind the rows that are equal.
 func (f *firstRows) search(list []firstRow, r *firstRow) int {
@@ -203,8 +219,16 @@ func (f *firstRows) search(list []firstRow, r *firstRow) int {
 	return at
 }
 
-// insert puts a row into a list of n.
-func (f *firstRows) insert(h *partHead, list []firstRow, at, n int, r firstRow) {
+// insert puts a row into a list of which n rows stay.
+func (f *firstRows) insert(h *partHead, at, n int, r firstRow) {
+	list := f.room(h)
+	if n == len(list) {
+		from := h.list
+		h.list = f.lists[1].take()
+		list = f.lists[1].of(h.list)
+		copy(list, f.lists[0].of(from))
+		f.lists[0].free = append(f.lists[0].free, from)
+	}
 	for k := n; k > at; k-- {
 		list[k] = list[k-1]
 	}
@@ -275,7 +299,7 @@ func (f *firstRows) store() {
 	f.fresh, f.groups = f.fresh[:0], f.groups[:0]
 	for _, p := range f.touched {
 		h := f.heads.At(p)
-		for _, r := range f.lists.of(p)[:h.n] {
+		for _, r := range f.listOf(h) {
 			if r.slot == state.NoSlot {
 				f.fresh, f.groups = append(f.fresh, r.row), append(f.groups, h.group)
 			}
@@ -287,7 +311,7 @@ func (f *firstRows) store() {
 		f.put(f.made[from:])
 		slots := f.made[from:]
 		for _, p := range f.touched {
-			list := f.lists.of(p)[:f.heads.At(p).n]
+			list := f.listOf(f.heads.At(p))
 			for i := range list {
 				if list[i].slot == state.NoSlot {
 					list[i].slot, slots = slots[0], slots[1:]
@@ -373,7 +397,7 @@ func (f *firstRows) emitChanges(ctx *Ctx) error {
 	out, plus := &f.out, &f.plus
 	for _, p := range f.touched {
 		h := f.heads.At(p)
-		was, now := f.before[h.before:h.before+uint32(h.had)], f.lists.of(p)[:h.n]
+		was, now := f.before[h.before:h.before+uint32(h.had)], f.listOf(h)
 		if f.numbered {
 			f.renumbered(was, now, out, plus)
 			continue
@@ -434,7 +458,7 @@ func (r *shownRows) reset() {
 // emitAll emits the rows of whole partitions.
 func (f *firstRows) emitAll(ctx *Ctx, parts []uint32) error {
 	for _, p := range parts {
-		for k, r := range f.lists.of(p)[:f.heads.At(p).n] {
+		for k, r := range f.listOf(f.heads.At(p)) {
 			f.out.add(r.slot, int64(k)+1, 1)
 		}
 	}
@@ -473,10 +497,11 @@ func (f *firstRows) endStep() {
 func (f *firstRows) drop(parts []uint32) {
 	for _, p := range parts {
 		h := f.heads.At(p)
-		for _, r := range f.lists.of(p)[:h.n] {
+		for _, r := range f.listOf(h) {
 			f.gone = append(f.gone, r.slot)
 		}
-		h.n = 0
+		rooms := &f.lists[f.size(h)]
+		rooms.free = append(rooms.free, h.list)
 	}
 	f.parts.drop(parts)
 }
@@ -502,39 +527,45 @@ func (f *firstRows) Restored(env *fn.Env) error {
 	f.keys.put(f.words, order, slots, f.rows.Slots())
 	lead := f.words.read(0, order, in.N, nil)
 	for i, s := range slots {
-		h, list := f.heads.At(parts[i]), f.lists.of(parts[i])
-		r := firstRow{lead: lead[i], slot: s}
-		f.insert(h, list, f.search(list[:h.n], &r), int(h.n), r)
+		h, r := f.heads.At(parts[i]), firstRow{lead: lead[i], slot: s}
+		f.insert(h, f.search(f.listOf(h), &r), int(h.n), r)
 	}
 	return nil
 }
 
-// placeLists has room for the rows of each partition, page by page, so that growing copies none but the first page.
-type placeLists struct {
+// rooms are lists of one size, in pages, so that growing copies none but the first page.
+type rooms struct {
 	each  int
 	pages [][]firstRow
+	used  uint32
+	free  []uint32
 }
 
-// pageShift is of how many partitions a page is.
+// pageShift is of how many lists a page is.
 const pageShift = 10
 
-func (l *placeLists) resize(parts int) {
-	if parts > 0 && len(l.pages) == 0 {
-		l.pages = append(l.pages, nil)
+// take gives a list.
+func (r *rooms) take() uint32 {
+	if n := len(r.free); n > 0 {
+		last := r.free[n-1]
+		r.free = r.free[:n-1]
+		return last
 	}
-	if len(l.pages) == 0 {
-		return
+	r.used++
+	if page := int((r.used - 1) >> pageShift); page == 0 {
+		if len(r.pages) == 0 {
+			r.pages = append(r.pages, nil)
+		}
+		if first := &r.pages[0]; int(r.used)*r.each > len(*first) {
+			*first = append(make([]firstRow, 0, 2*int(r.used)*r.each), *first...)[:min(2*int(r.used), 1<<pageShift)*r.each]
+		}
+	} else if page == len(r.pages) {
+		r.pages = append(r.pages, make([]firstRow, r.each<<pageShift))
 	}
-	if first := min(parts, 1<<pageShift) * l.each; first > len(l.pages[0]) {
-		l.pages[0] = grown(l.pages[0], min(max(first, 2*len(l.pages[0])), l.each<<pageShift), firstRow{})
-	}
-	for len(l.pages)<<pageShift < parts {
-		l.pages = append(l.pages, make([]firstRow, l.each<<pageShift))
-	}
+	return r.used - 1
 }
 
-// of is the room of a partition.
-func (l *placeLists) of(part uint32) []firstRow {
-	from := int(part&(1<<pageShift-1)) * l.each
-	return l.pages[part>>pageShift][from : from+l.each : from+l.each]
+func (r *rooms) of(list uint32) []firstRow {
+	from := int(list&(1<<pageShift-1)) * r.each
+	return r.pages[list>>pageShift][from : from+r.each : from+r.each]
 }

@@ -279,3 +279,33 @@ func TestRetractionsStandFirst(t *testing.T) {
 		}
 	}
 }
+
+// Partitions that the watermark has settled leave room to later ones, few rows or many.
+func TestClosedPartitionsGiveTheirRoomBack(t *testing.T) {
+	r := clock.NewRand(1)
+	op := optest.New(t, "CREATE STREAM t (ts TIMESTAMP, k BIGINT, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '1 second')",
+		"SELECT ts, k, v, rn FROM (SELECT *, row_number() OVER (PARTITION BY ts, k ORDER BY v) AS rn FROM t) WHERE rn <= 8 EMIT IMMEDIATE")
+	input := map[string][]string{}
+	for step := range 12 {
+		var rows []string
+		for range 80 {
+			k := r.IntN(12)
+			rows = append(rows, fmt.Sprintf("+1 00:%02d %d %d", step+r.IntN(2), k*r.IntN(2), r.IntN(100)))
+		}
+		input["t"] = append(input["t"], rows...)
+		op.Delta(rows...)
+		for _, late := range op.LateOf("t") {
+			t.Fatalf("%s is late", late)
+		}
+		want, err := oracle(op, input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := op.Rows(); !slices.Equal(got, want) {
+			t.Fatalf("step %d:\n  got  %q\n  want %q", step, got, want)
+		}
+	}
+	if op.End("").Step(); op.StateRows() != 0 {
+		t.Errorf("%d rows of state are left after the end", op.StateRows())
+	}
+}

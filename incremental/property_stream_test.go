@@ -49,6 +49,8 @@ var streamQueries = map[string]string{
 	"cumulate, closed":    "SELECT CUMULATE_END(ts, INTERVAL '2 seconds', INTERVAL '6 seconds'), k, count(*) FROM s GROUP BY k, CUMULATE(ts, INTERVAL '2 seconds', INTERVAL '6 seconds') EMIT ON WATERMARK",
 	"two steps, closed":   "SELECT we, max(n) FROM (SELECT k, TUMBLE_END(ts, INTERVAL '4 seconds') AS we, count(*) AS n FROM s GROUP BY k, " + tumbling + ") GROUP BY we EMIT ON WATERMARK",
 	"joined, closed":      "SELECT p.we, p.k, n, m FROM (SELECT k, TUMBLE_END(ts, INTERVAL '4 seconds') AS we, count(*) AS n FROM s GROUP BY k, " + tumbling + ") p JOIN (SELECT k, TUMBLE_END(ts, INTERVAL '4 seconds') AS we, count(*) AS m FROM r GROUP BY k, " + tumbling + ") q ON p.k = q.k AND p.we = q.we EMIT ON WATERMARK",
+	"first per time":      "SELECT ts, k, v, rn FROM (SELECT *, row_number() OVER (PARTITION BY ts ORDER BY v DESC) AS rn FROM s) WHERE rn <= 6 EMIT IMMEDIATE",
+	"first, closed":       "SELECT window_end, k, v, rn FROM (SELECT *, row_number() OVER (PARTITION BY window_end ORDER BY v DESC NULLS FIRST) AS rn FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '4 seconds'))) WHERE rn <= 6 EMIT ON WATERMARK",
 	"top-N, closed":       "SELECT we, k, n, rn FROM (SELECT *, row_number() OVER (PARTITION BY we ORDER BY n DESC) AS rn FROM (SELECT k, TUMBLE_END(ts, INTERVAL '4 seconds') AS we, count(*) AS n FROM s GROUP BY k, " + tumbling + ")) WHERE rn <= 2 EMIT ON WATERMARK",
 	"best hops, closed": "WITH n AS (SELECT HOP_END(ts, INTERVAL '2 seconds', INTERVAL '6 seconds') AS e, k, count(*) AS num FROM s GROUP BY k, HOP(ts, INTERVAL '2 seconds', INTERVAL '6 seconds')) " +
 		"SELECT n.e, n.k, m.most FROM n JOIN (SELECT e, max(num) AS most FROM n GROUP BY e) m ON n.e = m.e AND n.num = m.most EMIT ON WATERMARK",
