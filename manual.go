@@ -148,8 +148,11 @@ func (m *Manual) Push(source, split string, rows arrow.RecordBatch, weights []in
 	if weights != nil {
 		cols, fields = append(cols, kernels.NewFixed(arrow.PrimitiveTypes.Int64, weights, nil)), append(fields, flow.WeightField)
 	}
-	b := array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))
-	m.next.Pushes = append(m.next.Pushes, incremental.Push{Source: i, Split: split, Batch: b})
+	push := incremental.Push{Source: i, Split: split, Batch: array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))}
+	if l, ok := rows.(flow.LentBatch); ok { // who lends them here asks Borrows when they may be taken away
+		push.Lent = l.Lent
+	}
+	m.next.Pushes = append(m.next.Pushes, push)
 	return nil
 }
 

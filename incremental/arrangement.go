@@ -5,14 +5,13 @@ import (
 
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/plan"
-	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
 )
 
 // arrangement is the rows of one join input, indexed by join key. On an append-only input rows have no identity and
 // are only ever added; on an updating one equal rows are one row with a weight.
 //
-// The table is durable. The index (key → rows), the links and the timers, or the log instead of them, are derived from it.
+// The table is durable. The index (key → rows), the links and the timers are derived from it.
 type arrangement struct {
 	rows    *state.Table
 	vals    []state.Values
@@ -21,7 +20,7 @@ type arrangement struct {
 	shown   *state.Int64s // weight under which the row itself is shown (padded, semi, anti); nil if it never is
 
 	cols    int // columns of the input; key columns follow in a batch
-	keyEnc  *keyEncoder
+	keyEnc  *keyEncoders
 	rowEnc  *keyEncoder // nil when append-only
 	keys    *state.Table
 	total   *state.Int64s         // by key: the sum of the weights of its rows; nil unless watched
@@ -32,7 +31,6 @@ type arrangement struct {
 	closing *closing              // when the watermark settles a row for the join
 	timers  *timers
 	closes  []int64 // by row slot, where there is a closing
-	log     *rowLog // instead of index, links and timers, while that costs less
 
 	stamp    uint64
 	stamped  []uint64   // by row slot, where rows have weights: the last step that counted it
@@ -56,13 +54,18 @@ type judged struct {
 	watched bool // the other side shows rows for themselves by the keys alone
 }
 
-// newArrangement lays out one side; its table is join_left or join_right.
-func newArrangement(tableName string, input []plan.Column, keyTypes []types.Type, updating bool, j judged) *arrangement {
-	ts := columnTypes(input)
-	a := &arrangement{vals: valueColumns(ts), cols: len(input), keyEnc: newKeyEncoder(keyTypes), timers: newTimers(),
-		watched: j.watched, quiet: !updating && !j.kept}
-	decl := state.Decl{Name: tableName, Version: 1, Key: state.Sequence, Values: valueNames(input, "_weight", "_matches", "_shown"),
+// joinTable declares the rows of a side; the table is join_left or join_right.
+func joinTable(name string, input []plan.Column, key state.KeyKind) state.Decl {
+	return state.Decl{Name: name, Version: 1, Key: key, Values: valueNames(input, "_weight", "_matches", "_shown"),
 		About: "row → weight, number of partners, weight shown; in the key group of its join key"}
+}
+
+// newArrangement lays out one side.
+func newArrangement(tableName string, input []plan.Column, enc *keyEncoders, updating bool, j judged, closing *closing) *arrangement {
+	ts := columnTypes(input)
+	a := &arrangement{vals: valueColumns(ts), cols: len(input), keyEnc: enc, timers: newTimers(), closing: closing,
+		watched: j.watched, quiet: !updating && !j.kept}
+	decl := joinTable(tableName, input, state.Sequence)
 	cols := make([]state.Column, 0, len(a.vals)+3)
 	for _, v := range a.vals {
 		cols = append(cols, v)
@@ -84,12 +87,13 @@ func newArrangement(tableName string, input []plan.Column, keyTypes []types.Type
 	}
 	a.rows = state.NewTable(decl, append(cols, weight, matches, shown)...)
 	index := state.Decl{Name: tableName + "_index", Version: 1, Key: state.RowKey}
-	if !j.watched {
+	if j.watched {
+		index.Values, a.total = []string{"total"}, &state.Int64s{}
+		a.keys = state.NewTable(index, a.total)
+	} else {
 		a.keys = state.NewTable(index)
-		return a
 	}
-	index.Values, a.total = []string{"total"}, &state.Int64s{}
-	a.keys = state.NewTable(index, a.total)
+	enc.table.into(a.keys)
 	return a
 }
 
@@ -104,28 +108,18 @@ func (a *arrangement) weightOf(slot uint32) int64 {
 	return a.weight.V[slot]
 }
 
-// keysOf encodes the join keys of a batch.
-func (a *arrangement) keysOf(in *Batch) state.Keys {
-	return a.keyEnc.encode(in.Cols[a.cols:], in.N, in.Hash)
-}
+func (a *arrangement) table() state.Stored { return a.rows }
 
-// pair is a row of a batch with a row of the other side.
-type pair struct {
-	row  int32
-	slot uint32
+// at gives the columns of some rows.
+func (a *arrangement) at(slots []uint32) func(col int) (arrow.Array, error) {
+	return func(col int) (arrow.Array, error) { return a.vals[col].Save(slots) }
 }
 
 // find gives the pairs of a batch's rows with the rows here to use, a chunk at a time; the chunk is used again. Rows of weight
 // zero wait for the step's end and pair with nobody.
-func (a *arrangement) find(k state.Keys, chunk []pair, use func([]pair) error) error {
-	if a.log != nil && a.log.worn() {
-		a.indexLog()
-	}
-	if a.log != nil {
-		return a.log.find(k, chunk, use)
-	}
-	a.slots = resize(a.slots, k.Len())
-	a.keys.Find(k, a.slots)
+func (a *arrangement) find(k *joinKeys, chunk []pair, use func([]pair) error) error {
+	a.slots = resize(a.slots, k.n)
+	a.keys.Find(k.forTable(), a.slots)
 	chunk = chunk[:0]
 	for i, key := range a.slots {
 		if key == state.NoSlot {
@@ -150,13 +144,8 @@ func (a *arrangement) find(k state.Keys, chunk []pair, use func([]pair) error) e
 }
 
 // add inserts a batch and returns the slot of each row and the positions of the rows that made one.
-func (a *arrangement) add(in *Batch, k state.Keys) (slots []uint32, fresh []int32) {
-	if a.log != nil {
-		slots, fresh = a.append(in, k)
-		a.log.add(k, slots, a.closing.at(in.Cols))
-		a.rows.Touch(slots)
-		return slots, fresh
-	}
+func (a *arrangement) add(in *Batch, keys *joinKeys) (slots []uint32, fresh []int32) {
+	k := keys.forTable()
 	keySlots := make([]uint32, in.N)
 	a.keys.Upsert(k, keySlots)
 	a.growKeys()
@@ -205,30 +194,6 @@ func (a *arrangement) append(in *Batch, k state.Keys) (slots []uint32, fresh []i
 	}
 	putFresh(a.vals, in.Cols, fresh, slots)
 	return slots, fresh
-}
-
-// keepLog lets the rows lie in a log. They have a closing, and nothing is asked of them but their partners.
-func (a *arrangement) keepLog() {
-	if a.quiet && !a.watched && a.closing != nil {
-		a.log = newRowLog()
-	}
-}
-
-// indexLog makes the index of what lies in the log, for good.
-func (a *arrangement) indexLog() {
-	log := a.log
-	a.log = nil
-	for _, p := range log.order {
-		k := state.Keys{Offsets: append([]uint32{0}, p.ends...), Data: p.keys, Hash: p.hash, Group: groupsOf(p.hash, nil)}
-		keySlots := make([]uint32, k.Len())
-		a.keys.Upsert(k, keySlots)
-		a.growKeys()
-		fresh, closes := make([]int32, k.Len()), make([]int64, k.Len())
-		for i := range fresh {
-			fresh[i], closes[i] = int32(i), p.at
-		}
-		a.link(closes, fresh, p.slots, keySlots)
-	}
 }
 
 func (a *arrangement) growKeys() {
@@ -309,26 +274,19 @@ func (a *arrangement) remove(slots []uint32) {
 	a.keys.Delete(keys)
 }
 
-// forget drops all rows.
 func (a *arrangement) forget() {
 	a.rows.Clear()
 	a.keys.Clear()
-	if a.log != nil {
-		a.log = newRowLog()
-	}
 	for i := range a.head {
 		a.head[i] = state.NoSlot
 	}
 }
 
-// expire drops the rows that the watermark has settled: no partner comes or goes any more.
-func (a *arrangement) expire(w flow.Watermark) {
-	switch {
-	case a.log != nil:
-		a.rows.Delete(a.log.expire(w))
-	case a.closing != nil:
+func (a *arrangement) expire(w flow.Watermark) error {
+	if a.closing != nil {
 		a.remove(a.timers.take(w, a.closes, a.rows.Live))
 	}
+	return nil
 }
 
 // endStep forgets what belongs to the step, drops rows of weight zero and returns how many rows have a negative weight.
@@ -372,12 +330,8 @@ func (a *arrangement) restored(prepare func(cols []arrow.Array, n int) (Batch, e
 	if a.closing != nil {
 		closes = a.closing.at(in.Cols)
 	}
-	if a.log != nil {
-		a.log.add(a.keysOf(&in), slots, closes)
-		return nil
-	}
 	keySlots := make([]uint32, in.N)
-	a.keys.Upsert(a.keysOf(&in), keySlots)
+	a.keys.Upsert(a.keyEnc.table.encode(in.Cols[a.cols:], in.N, in.Hash), keySlots)
 	a.growKeys()
 	all := make([]int32, in.N)
 	for i, s := range slots {

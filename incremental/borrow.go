@@ -11,9 +11,9 @@ import (
 // Borrows reports whether pushes may lie in memory that is taken away behind their step: nothing that outlives the step keeps more of
 // them than copies, except the output, which may be the pushed columns themselves.
 //
-// AIDEV-NOTE: state tables copy what they are given. An accumulator of texts or nested values may keep the strings or arrays that it has
-// seen, changes that wait for EMIT EVERY are kept as they are, and a function of the host gets the columns themselves: such plans do not
-// borrow.
+// AIDEV-NOTE: state tables copy what they are given; a log of rows copies what lies in lent memory (keep). An accumulator of texts or
+// nested values may keep the strings or arrays that it has seen, changes that wait for EMIT EVERY are kept as they are, and a function
+// of the host gets the columns themselves: such plans do not borrow.
 func (g *Graph) Borrows() bool { return g.borrows }
 
 func borrows(root plan.Node, emit plan.EmitPolicy) bool {

@@ -58,6 +58,7 @@ type Graph struct {
 	pending []flow.Delta // EMIT EVERY: changes not yet shown
 	shownAt time.Time    // EMIT EVERY: the Now of the last emission, or of the first step
 	failed  error
+	lent    []flow.Lent // of the pushes of this step
 
 	ctx context.Context // of the steps to come; may be nil
 }
@@ -86,7 +87,7 @@ type node struct {
 }
 
 func (n *node) ctx(env *fn.Env, g *Graph) *Ctx {
-	c := &Ctx{Env: env, Strict: g.opts.StrictRetractions, retracts: g.retracts, schema: n.schema, run: g.ctx}
+	c := &Ctx{Env: env, Strict: g.opts.StrictRetractions, retracts: g.retracts, schema: n.schema, lent: g.lent, run: g.ctx}
 	if n.source != nil {
 		c.In = append(c.In, n.source.seen())
 	}

@@ -26,10 +26,14 @@ import (
 //	time:  the lesser watermark; rows that it has settled by a bound between the inputs' times are dropped
 type join struct {
 	kind     plan.JoinKind
-	side     [2]*arrangement
+	side     [2]joinSide
+	arranged [2]*arrangement // the side, where it is one
+	logged   [2]*rowLog      // the side, where it is one
 	keys     [2]*expr.Program
-	keyTypes []types.Type
+	keyKind  keyKind
+	enc      [2]*keyEncoders
 	nullSafe []bool
+	weighted bool // some side has rows with weights
 	on       *expr.Program
 	reads    []bool // of the joined columns: the condition reads it
 	types    [2][]types.Type
@@ -38,6 +42,28 @@ type join struct {
 	waiting  [2]bool // rows of the side wait for the other's end
 	over     [2]bool // the input is bounded and had ended before this step: nothing of the other side waits for it
 	pairs    []pair
+}
+
+// joinSide is the rows of one input: an arrangement, or a rowLog where nothing is asked of rows but their partners.
+type joinSide interface {
+	// find gives the pairs of a batch's rows with the rows here to use, a chunk at a time; the chunk is used again.
+	find(k *joinKeys, chunk []pair, use func([]pair) error) error
+	// at gives the columns of some rows.
+	at(slots []uint32) func(col int) (arrow.Array, error)
+	weightOf(slot uint32) int64
+	// expire drops the rows that the watermark has settled: no partner comes or goes any more.
+	expire(w flow.Watermark) error
+	// forget drops all rows.
+	forget()
+	table() state.Stored
+	// restored rebuilds what is derived from the table.
+	restored(prepare func(cols []arrow.Array, n int) (Batch, error)) error
+}
+
+// pair is a row of a batch with a row of the other side.
+type pair struct {
+	row  int32
+	slot uint32
 }
 
 func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
@@ -51,7 +77,8 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 			return nil, errs.Bug("plan", "a join compares %s with %s", k.Left.Type(), k.Right.Type())
 		}
 	}
-	j.keyTypes = exprTypes(exprs[0])
+	keyTypes := exprTypes(exprs[0])
+	j.keyKind = newKeyKind(keyTypes, j.nullSafe)
 	switch n.Kind {
 	case plan.Inner:
 	case plan.Left, plan.Semi, plan.Anti:
@@ -63,16 +90,25 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 	default:
 		return nil, errs.New(errs.Unsupported, "plan", "a %s join is not supported in incremental mode", n.Kind)
 	}
+	closing := joinClosing(n)
 	for s, in := range inputs {
 		cols := in.Columns()
 		var err error
 		if j.keys[s], err = expr.CompileAll(exprs[s], layoutOf(cols)); err != nil {
 			return nil, err
 		}
-		j.types[s] = columnTypes(cols)
-		j.side[s] = newArrangement([...]string{"join_left", "join_right"}[s], cols, j.keyTypes, plan.Updating(in, emit),
-			judged{kept: j.kept[s], counted: n.On != nil, watched: j.kept[1-s] && n.On == nil})
-		j.bounded[s] = !plan.Live(in)
+		j.types[s], j.bounded[s] = columnTypes(cols), !plan.Live(in)
+		j.enc[s] = &keyEncoders{table: newKeyEncoder(keyTypes), bytes: newKeyEncoder(keyTypes)}
+		name, updating := [...]string{"join_left", "join_right"}[s], plan.Updating(in, emit)
+		j.weighted = j.weighted || updating
+		if watched := j.kept[1-s] && n.On == nil; updating || j.kept[s] || watched {
+			j.arranged[s] = newArrangement(name, cols, j.enc[s], updating, judged{kept: j.kept[s], counted: n.On != nil, watched: watched}, closing[s])
+			j.side[s] = j.arranged[s]
+			continue
+		}
+		rows := state.NewLog(joinTable(name, cols, state.Sequence), j.types[s], 1, 0, 0)
+		j.logged[s] = newRowLog(rows, j.keyKind, j.enc[s], closing[s])
+		j.side[s] = j.logged[s]
 	}
 	if n.On != nil {
 		var err error
@@ -86,31 +122,28 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 			j.reads = append(j.reads, read[c.ID])
 		}
 	}
-	j.bound(n)
-	for _, a := range j.side {
-		a.keepLog()
-	}
 	return j, nil
 }
 
-// bound sets when rows can be dropped: left − right lies between Low and High, so a left row at t meets right rows up to
+// joinClosing says when rows of the sides can be dropped: left − right lies between Low and High, so a left row at t meets right rows up to
 // t − Low, and a right row at t meets left rows up to t + High.
-func (j *join) bound(n *plan.Join) {
+func joinClosing(n *plan.Join) (out [2]*closing) {
 	b, ok := plan.JoinBounds(n)
 	if !ok || !settled(n.Left) || !settled(n.Right) {
-		return
+		return out
 	}
 	lt, rt := plan.TimeColumns(n.Left)[b.Left], plan.TimeColumns(n.Right)[b.Right]
 	if b.Low != nil {
 		c := closingOf(rt, layoutOf(n.Left.Columns())[b.Left])
 		c.after = addTime(c.after, -*b.Low)
-		j.side[0].closing = &c
+		out[0] = &c
 	}
 	if b.High != nil {
 		c := closingOf(lt, layoutOf(n.Right.Columns())[b.Right])
 		c.after = addTime(c.after, *b.High)
-		j.side[1].closing = &c
+		out[1] = &c
 	}
+	return out
 }
 
 // Prepare puts the key columns behind the row's.
@@ -130,17 +163,17 @@ func (j *join) prepare(env *fn.Env, port int, cols []arrow.Array, n int) (Batch,
 }
 
 func (j *join) Process(ctx *Ctx, port int, in Batch) error {
-	own, other := j.side[port], j.side[1-port]
 	in, lonely := j.split(port, in)
 	if lonely.N > 0 && j.kept[port] && j.kind != plan.Semi {
-		if err := j.emitAlone(ctx, port, lonely.Cols[:own.cols], lonely.N, lonely.W); err != nil {
+		if err := j.emitAlone(ctx, port, lonely.Cols[:len(j.types[port])], lonely.N, lonely.W); err != nil {
 			return err
 		}
 	}
 	if in.N == 0 {
 		return nil
 	}
-	keys := own.keysOf(&in)
+	cols := in.Cols[len(j.types[port]):]
+	keys := &joinKeys{cols: cols, n: in.N, hash: in.Hash, words: j.keyKind.wordsOf(cols), enc: j.enc[port]}
 	var partners []int64 // of each row of the batch, where a condition beyond the keys decides
 	if j.emitsPairs() || j.on != nil {
 		if j.on != nil {
@@ -149,7 +182,7 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 		if j.pairs == nil {
 			j.pairs = make([]pair, 0, pairChunk)
 		}
-		err := other.find(keys, j.pairs, func(some []pair) error { return j.pair(ctx, port, &in, some, partners) })
+		err := j.side[1-port].find(keys, j.pairs, func(some []pair) error { return j.pair(ctx, port, &in, some, partners) })
 		if err != nil {
 			return err
 		}
@@ -157,6 +190,10 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 	if j.over[1-port] && j.forgets(port) {
 		return nil
 	}
+	if log := j.logged[port]; log != nil {
+		return log.add(&in, keys, ctx.lent)
+	}
+	own := j.arranged[port]
 	slots, fresh := own.add(&in, keys)
 	if j.on != nil && j.kept[port] {
 		for _, i := range fresh {
@@ -167,7 +204,7 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 }
 
 // forgets reports whether a side is of no use once the other has ended: its rows only wait for partners.
-func (j *join) forgets(side int) bool { return j.kind == plan.Inner && j.side[side].quiet }
+func (j *join) forgets(side int) bool { return j.kind == plan.Inner && j.logged[side] != nil }
 
 // passes reports whether rows go through and leave nothing behind: what they are joined with has ended.
 func (j *join) passes() bool {
@@ -178,17 +215,17 @@ func (j *join) emitsPairs() bool { return j.kind != plan.Semi && j.kind != plan.
 
 // split takes out the rows that meet nobody because a key is NULL.
 func (j *join) split(port int, in Batch) (meeting, lonely Batch) {
-	own := j.side[port]
+	keys := in.Cols[len(j.types[port]):]
 	var null []int32
 	for k, safe := range j.nullSafe {
-		a := in.Cols[own.cols+k]
+		a := keys[k]
 		if safe || a.NullN() == 0 {
 			continue
 		}
 		if null == nil {
 			null = make([]int32, 0, in.N)
 			for i := range in.N {
-				if j.anyNull(own, &in, i) {
+				if j.anyNull(keys, i) {
 					null = append(null, int32(i))
 				}
 			}
@@ -200,9 +237,9 @@ func (j *join) split(port int, in Batch) (meeting, lonely Batch) {
 	return in.take(without(in.N, null)), in.take(null)
 }
 
-func (j *join) anyNull(own *arrangement, in *Batch, row int) bool {
+func (j *join) anyNull(keys []arrow.Array, row int) bool {
 	for k, safe := range j.nullSafe {
-		if !safe && in.Cols[own.cols+k].IsNull(row) {
+		if !safe && keys[k].IsNull(row) {
 			return true
 		}
 	}
@@ -236,6 +273,7 @@ func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair, partners []int6
 			partners[p.row] += other.weightOf(p.slot)
 		}
 		if j.kept[1-port] {
+			other := j.arranged[1-port]
 			for _, p := range pairs {
 				other.matches.V[p.slot] += in.weight(int(p.row))
 				other.touched = append(other.touched, p.slot)
@@ -258,6 +296,7 @@ func (j *join) columns(port int, in *Batch, pairs []pair, cols []arrow.Array, so
 		rows[i], slots[i] = p.row, p.slot
 	}
 	left, whole := len(j.types[0]), inRow(rows)
+	theirs := j.side[1-port].at(slots)
 	for i := range cols {
 		if cols[i] != nil || some != nil && !some[i] {
 			continue
@@ -270,7 +309,7 @@ func (j *join) columns(port int, in *Batch, pairs []pair, cols []arrow.Array, so
 			cols[i] = array.NewSlice(in.Cols[at], int64(rows[0]), int64(rows[0])+int64(len(rows)))
 		} else if side == port {
 			cols[i] = kernels.Take(in.Cols[at], rows)
-		} else if cols[i], err = j.side[side].vals[at].Save(slots); err != nil {
+		} else if cols[i], err = theirs(at); err != nil {
 			return err
 		}
 	}
@@ -288,8 +327,8 @@ func inRow(rows []int32) bool {
 }
 
 // weights multiplies; nil while both sides are append-only.
-func (j *join) weights(in *Batch, other *arrangement, pairs []pair) []int64 {
-	if in.W == nil && other.rowEnc == nil {
+func (j *join) weights(in *Batch, other joinSide, pairs []pair) []int64 {
+	if in.W == nil && !j.weighted {
 		return nil
 	}
 	w := make([]int64, len(pairs))
@@ -319,15 +358,19 @@ func (j *join) Advance(ctx *Ctx, w flow.Watermark) error {
 		}
 	}
 	var negative int64
-	for _, a := range j.side {
-		negative += a.endStep()
+	for _, a := range j.arranged {
+		if a != nil {
+			negative += a.endStep()
+		}
 	}
-	for s, a := range j.side {
-		a.expire(w)
+	for s, side := range j.side {
+		if err := side.expire(w); err != nil {
+			return err
+		}
 		if ended := j.bounded[1-s] && ctx.In[1-s] == flow.EndWatermark; ended && !j.over[1-s] {
 			j.over[1-s] = true
 			if j.forgets(s) {
-				a.forget()
+				side.forget()
 			}
 		}
 	}
@@ -339,7 +382,7 @@ func (j *join) Advance(ctx *Ctx, w flow.Watermark) error {
 
 // settle shows the rows of a side for themselves as their number of partners now asks.
 func (j *join) settle(ctx *Ctx, side int) error {
-	own, other := j.side[side], j.side[1-side]
+	own, other := j.arranged[side], j.arranged[1-side]
 	if j.bounded[1-side] && ctx.In[1-side] != flow.EndWatermark {
 		j.waiting[side] = true
 		return nil
@@ -415,11 +458,11 @@ func (j *join) crossed(own, other *arrangement) []uint32 {
 	return out
 }
 
-func (j *join) Tables() []state.Stored { return []state.Stored{j.side[0].rows, j.side[1].rows} }
+func (j *join) Tables() []state.Stored { return []state.Stored{j.side[0].table(), j.side[1].table()} }
 
 func (j *join) Restored(env *fn.Env) error {
-	for s, a := range j.side {
-		err := a.restored(func(cols []arrow.Array, n int) (Batch, error) { return j.prepare(env, s, cols, n) })
+	for s, side := range j.side {
+		err := side.restored(func(cols []arrow.Array, n int) (Batch, error) { return j.prepare(env, s, cols, n) })
 		if err != nil {
 			return err
 		}

@@ -104,6 +104,8 @@ type Ctx struct {
 	retracts []string
 	// In are the watermarks of the inputs, port by port.
 	In []flow.Watermark
+	// lent is memory that is taken away behind the step: what stays does not lie in it.
+	lent []flow.Lent
 
 	schema *arrow.Schema // of the output, with the weight on updating edges
 	out    []flow.Delta

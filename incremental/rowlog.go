@@ -2,156 +2,542 @@ package incremental
 
 import (
 	"bytes"
+	"math"
+	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/state"
 )
 
-// rowLog lists the rows of a join input as they came, with their keys, in parts by the time that closes them. It is searched from end to
-// end: where many rows come, wait a while for the few of the other side and go together, that is much less work than to put each into an
-// index and to take it out again. Where it is not, the arrangement makes an index of it (worn).
+// rowLog is the rows of a join input that are only added and of which nothing is asked but their partners: as they came, in parts, which
+// know the range of their keys. Rows that look for partners leave out the parts whose keys are all others. A part that is not
+// left out is searched from end to end, by a small table of those rows, until that has cost as much as an index of it would: then it is
+// put into the index of the log. So rows that wait a while for few, or that nobody asks for, are never indexed, and the others once.
+//
+// The rows are durable, in a state.Log; all else is derived.
 type rowLog struct {
-	parts    map[int64]*logPart // by closing time
-	order    []*logPart         // in the order of their making
-	added    int64
-	searched int64
-	cells    []int32 // scratch
-	next     []int32
+	rows    *state.Log
+	kind    keyKind
+	enc     *keyEncoders
+	closing *closing // when the watermark settles a row for the join; nil: never
+	parts   []*logPart
+	named   []*logPart // by the number in a slot; nil: free
+	free    []uint32
+	due     int64 // no part is to lose rows before
+	index   logIndex
+	probes  probeTable
+	places  []uint32 // scratch: by the number of a part, its place in a gather
 }
 
-// logPart is the rows of one closing time.
+// logPart is a segment with what is derived from it.
 type logPart struct {
-	at    int64
-	hash  []uint64
-	slots []uint32
-	ends  []uint32 // of each key in keys
-	keys  []byte
+	*state.Segment
+	id      uint32
+	keys    []arrow.Array
+	words   [][]uint64
+	spans   []span
+	coded   state.Keys // of keys that are bytes, once somebody had to compare one
+	closes  []int64    // nil: no row is settled before the end
+	last    int64      // when all rows are settled
+	half    int64      // when about half of them are
+	paid    int        // rows looked at in searches of it
+	indexed bool
+	gone    bool
+	next    []uint32 // while indexed: the slot of the next row of its hash + 1
 }
 
-// A search of a row costs about a nanosecond; to index a row and to take it out again 150. Below so many rows searched nobody counts.
+// A slot is the number of a part and the row there.
 const (
-	searchesPerIndexed = 128
-	freeSearches       = 1 << 20
+	partBits = 15
+	partRows = 1 << partBits
+	partMask = partRows - 1
+	maxParts = 1 << (32 - partBits)
 )
 
-func newRowLog() *rowLog { return &rowLog{parts: map[int64]*logPart{}} }
+// Parts of fewer rows are merged, so that there are never many: a larger one with one that has at least half of its rows.
+const mergedRows = 4096
 
-// worn reports whether an index would have been the better choice.
-func (l *rowLog) worn() bool {
-	return l.searched > freeSearches && l.searched > l.added*searchesPerIndexed
+// indexAfter is how often a part is searched before it is indexed: a search of a row takes a nanosecond, its indexing twenty or so.
+const indexAfter = 16
+
+func newRowLog(rows *state.Log, kind keyKind, enc *keyEncoders, closing *closing) *rowLog {
+	return &rowLog{rows: rows, kind: kind, enc: enc, closing: closing, due: never}
 }
 
-// add appends rows with their keys and closing times.
-func (l *rowLog) add(k state.Keys, slots []uint32, closes []int64) {
-	l.added += int64(len(slots))
-	for i := 0; i < len(slots); {
-		at, j := coarseOrNever(closes[i]), i+1
-		for j < len(slots) && coarseOrNever(closes[j]) == at {
-			j++
+func (l *rowLog) weightOf(uint32) int64 { return 1 }
+
+func (l *rowLog) table() state.Stored { return l.rows }
+
+// add takes the rows of a batch: its arrays, but for those that lie in memory which is taken away or hold much else.
+func (l *rowLog) add(in *Batch, k *joinKeys, lent []flow.Lent) error {
+	for from := 0; from < in.N; from += partRows {
+		to := min(from+partRows, in.N)
+		b := in.slice(from, to)
+		kept := make([]arrow.Array, len(b.Cols))
+		width := len(b.Cols) - len(k.cols)
+		for i, c := range b.Cols {
+			if at := slices.Index(b.Cols[:min(i, width)], c); at >= 0 {
+				kept[i] = kept[at] // a key is most often a column as it is
+				continue
+			}
+			kept[i] = keep(c, lent)
 		}
-		p := l.parts[at]
-		if p == nil {
-			p = &logPart{at: at}
-			l.parts[at], l.order = p, append(l.order, p)
+		var closes []int64
+		if l.closing != nil {
+			closes = l.closing.at(kept)
 		}
-		p.add(k, slots, i, j)
-		i = j
+		if err := l.take(l.rows.Add(kept[:width:width], b.Hash), kept[width:], closes); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-func coarseOrNever(t int64) int64 {
-	if t == never {
-		return never
+// keep gives an array that may be kept for long.
+func keep(a arrow.Array, lent []flow.Lent) arrow.Array {
+	for _, l := range lent {
+		if flow.DataLiesIn(a.Data(), l) {
+			return kernels.Copy(a)
+		}
 	}
-	return coarse(t)
+	return kernels.Compact(a)
 }
 
-func (p *logPart) add(k state.Keys, slots []uint32, from, to int) {
-	p.hash, p.slots = append(p.hash, k.Hash[from:to]...), append(p.slots, slots[from:to]...)
-	shift := uint32(len(p.keys)) - k.Offsets[from]
-	for _, end := range k.Offsets[from+1 : to+1] {
-		p.ends = append(p.ends, end+shift)
+// take makes a part of a segment.
+func (l *rowLog) take(s *state.Segment, keys []arrow.Array, closes []int64) error {
+	p := &logPart{Segment: s, keys: keys, words: l.kind.wordsOf(keys)}
+	p.spans = spansOf(p.words)
+	p.setCloses(closes)
+	for n := len(l.parts); n > 0; n-- {
+		before := l.parts[n-1]
+		if before.Len() >= mergedRows || before.Len() > 2*p.Len() || before.Len()+p.Len() > partRows {
+			break
+		}
+		l.parts = l.parts[:n-1]
+		p = l.merge(before, p)
 	}
-	p.keys = append(p.keys, k.Data[k.Offsets[from]:k.Offsets[to]]...)
+	if err := l.name(p); err != nil {
+		return err
+	}
+	l.parts = append(l.parts, p)
+	l.due = min(l.due, p.half)
+	return nil
 }
 
-func (p *logPart) key(i int) []byte {
-	from := uint32(0)
-	if i > 0 {
-		from = p.ends[i-1]
+// name gives a part its number.
+func (l *rowLog) name(p *logPart) error {
+	if n := len(l.free); n > 0 {
+		p.id, l.free = l.free[n-1], l.free[:n-1]
+		l.named[p.id] = p
+		return nil
 	}
-	return p.keys[from:p.ends[i]]
+	if len(l.named) == maxParts-1 {
+		return errs.New(errs.State, "step", "a side of a join has more than %d parts of up to %d rows", maxParts-1, partRows).
+			WithHint("bound the join by event time, or use more parallelism")
+	}
+	p.id, l.named = uint32(len(l.named)), append(l.named, p)
+	return nil
+}
+
+// leave is for a part that is no more. What is indexed stays in the index, as gone, and so does its number.
+func (l *rowLog) leave(p *logPart) {
+	p.gone = true
+	p.Segment, p.keys, p.words, p.coded = &state.Segment{Hash: p.Hash}, nil, nil, state.Keys{}
+	if p.indexed {
+		l.index.gone += p.Len()
+		return
+	}
+	l.named[p.id] = nil
+	l.free = append(l.free, p.id)
+}
+
+func (l *rowLog) merge(a, b *logPart) *logPart {
+	m := &logPart{Segment: l.rows.Merge(a.Segment, b.Segment), paid: a.paid + b.paid, keys: make([]arrow.Array, len(a.keys))}
+	for i := range m.keys {
+		m.keys[i] = kernels.Concat([]arrow.Array{a.keys[i], b.keys[i]})
+	}
+	m.words = l.kind.wordsOf(m.keys)
+	m.spans = spansOf(m.words)
+	if a.closes != nil {
+		m.setCloses(slices.Concat(a.closes, b.closes))
+	} else {
+		m.setCloses(nil)
+	}
+	l.leave(a)
+	return m
+}
+
+// setCloses notes when rows are settled. Half of a sample says when it is worth the while to look for rows that are.
+func (p *logPart) setCloses(closes []int64) {
+	p.closes, p.last, p.half = closes, never, never
+	if closes == nil {
+		return
+	}
+	p.last = slices.Max(closes)
+	sample := make([]int64, 0, 64)
+	for i := 0; i < len(closes); i += max(1, len(closes)/64) {
+		sample = append(sample, closes[i])
+	}
+	slices.Sort(sample)
+	p.half = sample[(len(sample)-1)/2]
+}
+
+// expire drops what the watermark has settled: parts of which all rows are, and of those half of which are, these rows.
+func (l *rowLog) expire(w flow.Watermark) error {
+	if l.closing == nil || w == flow.NoWatermark || int64(w) < l.due {
+		return nil
+	}
+	kept := make([]*logPart, 0, len(l.parts))
+	l.due = never
+	for _, p := range l.parts {
+		switch {
+		case p.last <= int64(w):
+			l.rows.Drop(p.Segment)
+			l.leave(p)
+			continue
+		case p.half <= int64(w):
+			var err error
+			if p, err = l.narrow(p, w); err != nil {
+				return err
+			}
+		}
+		l.due = min(l.due, p.half)
+		kept = append(kept, p)
+	}
+	l.parts = kept
+	l.index.rest(l)
+	return nil
+}
+
+// narrow keeps the rows of a part that the watermark has not settled.
+func (l *rowLog) narrow(p *logPart, w flow.Watermark) (*logPart, error) {
+	rows := make([]int32, 0, p.Len()/2)
+	for i, at := range p.closes {
+		if at > int64(w) {
+			rows = append(rows, int32(i))
+		}
+	}
+	out := &logPart{Segment: l.rows.Narrow(p.Segment, rows), keys: kernels.TakeBatch(p.keys, rows), paid: p.paid}
+	out.words = l.kind.wordsOf(out.keys)
+	out.spans = spansOf(out.words)
+	out.setCloses(pickRows(p.closes, rows))
+	l.leave(p)
+	return out, l.name(out)
+}
+
+func (l *rowLog) forget() {
+	l.rows.Clear()
+	l.parts, l.named, l.free, l.index, l.due = nil, nil, nil, logIndex{}, never
+}
+
+// restored rebuilds what is derived from the rows.
+func (l *rowLog) restored(prepare func(cols []arrow.Array, n int) (Batch, error)) error {
+	var keys [][]arrow.Array
+	var closes [][]int64
+	err := l.rows.Rearrange(partRows, func(cols []arrow.Array, n int) ([]uint64, error) {
+		in, err := prepare(cols, n)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, in.Cols[len(cols):])
+		var at []int64
+		if l.closing != nil {
+			at = l.closing.at(in.Cols)
+		}
+		closes = append(closes, at)
+		return in.Hash, nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, s := range slices.Clone(l.rows.Segments()) {
+		if err := l.take(s, keys[i], closes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at gives the columns of some rows.
+func (l *rowLog) at(slots []uint32) func(col int) (arrow.Array, error) {
+	var parts []*logPart
+	l.places = grown(l.places, len(l.named), 0)
+	places := make([]uint32, len(slots))
+	for i, s := range slots {
+		id := s >> partBits
+		if at := l.places[id]; int(at) >= len(parts) || parts[at].id != id {
+			l.places[id], parts = uint32(len(parts)), append(parts, l.named[id])
+		}
+		places[i] = l.places[id]<<partBits | s&partMask
+	}
+	if len(parts) == 1 {
+		rows := make([]int32, len(slots))
+		for i, s := range places {
+			rows[i] = int32(s)
+		}
+		return func(col int) (arrow.Array, error) { return kernels.Take(parts[0].Cols[col], rows), nil }
+	}
+	return func(col int) (arrow.Array, error) {
+		chunks := make([]arrow.Array, len(parts))
+		for i, p := range parts {
+			chunks[i] = p.Cols[col]
+		}
+		return kernels.NewChunked(chunks, partBits).Take(places), nil
+	}
 }
 
 // find gives the pairs of rows with keys k with the rows of the log to use, a chunk at a time; the chunk is used again.
-func (l *rowLog) find(k state.Keys, chunk []pair, use func([]pair) error) error {
-	shift := l.index(k)
-	mask := len(l.cells) - 1
-	chunk = chunk[:0]
-	for _, p := range l.order {
-		l.searched += int64(len(p.hash))
-		for i, h := range p.hash {
-			at := int(h * hashMix >> shift)
-			c := l.cells[at]
-			for c != 0 && k.Hash[c-1] != h {
-				at = (at + 1) & mask
-				c = l.cells[at]
-			}
-			for ; c != 0; c = l.next[c-1] {
-				if !bytes.Equal(k.At(int(c-1)), p.key(i)) {
-					continue
-				}
-				if chunk = append(chunk, pair{c - 1, p.slots[i]}); len(chunk) == cap(chunk) {
-					if err := use(chunk); err != nil {
-						return err
-					}
-					chunk = chunk[:0]
-				}
-			}
+func (l *rowLog) find(k *joinKeys, chunk []pair, use func([]pair) error) error {
+	out := pairs{chunk[:0], use}
+	var worn []*logPart
+	l.probes.n = 0
+	if err := l.index.find(l, k, &out); err != nil {
+		return err
+	}
+	for _, p := range l.parts {
+		if p.indexed || k.words != nil && apart(p.spans, k.span()) {
+			continue
+		}
+		if l.probes.n == 0 {
+			l.probes.fill(k.hash)
+		}
+		if err := l.probes.search(p, k, l.enc, &out); err != nil {
+			return err
+		}
+		if p.paid += k.n + p.Len(); p.paid > indexAfter*p.Len() {
+			worn = append(worn, p)
 		}
 	}
-	if len(chunk) == 0 {
+	if err := out.flush(); err != nil {
+		return err
+	}
+	for _, p := range worn {
+		l.index.put(l, p)
+	}
+	return nil
+}
+
+// pairs hands on pairs a chunk at a time.
+type pairs struct {
+	chunk []pair
+	use   func([]pair) error
+}
+
+func (o *pairs) add(row int32, slot uint32) error {
+	if o.chunk = append(o.chunk, pair{row, slot}); len(o.chunk) < cap(o.chunk) {
 		return nil
 	}
-	return use(chunk)
+	return o.flush()
+}
+
+func (o *pairs) flush() error {
+	if len(o.chunk) == 0 {
+		return nil
+	}
+	err := o.use(o.chunk)
+	o.chunk = o.chunk[:0]
+	return err
+}
+
+// same reports whether row i, which has the hash of a row that looks for partners, has its key.
+func (p *logPart) same(i int, k *joinKeys, row int, enc *keyEncoders) bool {
+	if k.words != nil {
+		for c, w := range p.words {
+			if w[i] != k.words[c][row] {
+				return false
+			}
+		}
+		return true
+	}
+	if p.coded.Hash == nil {
+		c := enc.bytes.encode(p.keys, p.Len(), p.Hash)
+		p.coded = state.Keys{Offsets: slices.Clone(c.Offsets), Data: slices.Clone(c.Data), Hash: p.Hash}
+	}
+	return bytes.Equal(p.coded.At(i), k.bytes().At(row))
+}
+
+// probeTable finds rows that look for partners by hash.
+type probeTable struct {
+	n     int
+	cells []int32 // by hash: the number of the first row + 1
+	next  []int32 // by row: that of the next of its hash
+	shift uint
 }
 
 const hashMix = 0x9e3779b97f4a7c15
 
-// index makes a small table of the rows that are looked for: by hash the number of the first row + 1, and for each row the next of its hash.
-func (l *rowLog) index(k state.Keys) (shift uint) {
+func (t *probeTable) fill(hash []uint64) {
 	size := 64
-	shift = 58
-	for size < 4*k.Len() {
-		size, shift = size*2, shift-1
+	t.n, t.shift = len(hash), 58
+	for size < 4*len(hash) {
+		size, t.shift = size*2, t.shift-1
 	}
-	l.cells, l.next = resize(l.cells, size), resize(l.next, k.Len())
-	clear(l.cells)
-	for i, h := range k.Hash {
-		at := int(h * hashMix >> shift)
-		for l.cells[at] != 0 && k.Hash[l.cells[at]-1] != h {
+	t.cells, t.next = resize(t.cells, size), resize(t.next, len(hash))
+	clear(t.cells)
+	for i, h := range hash {
+		at := int(h * hashMix >> t.shift)
+		for t.cells[at] != 0 && hash[t.cells[at]-1] != h {
 			at = (at + 1) & (size - 1)
 		}
-		l.next[i], l.cells[at] = l.cells[at], int32(i)+1
+		t.next[i], t.cells[at] = t.cells[at], int32(i)+1
 	}
-	return shift
 }
 
-// expire takes out the parts that the watermark has closed.
-func (l *rowLog) expire(w flow.Watermark) (gone []uint32) {
-	if w == flow.NoWatermark {
-		return nil
+// search gives the pairs with the rows of a part.
+func (t *probeTable) search(p *logPart, k *joinKeys, enc *keyEncoders, out *pairs) error {
+	cells, hash, shift := t.cells, k.hash, t.shift&63
+	mask := len(cells) - 1
+	for i, h := range p.Hash {
+		at := int(h * hashMix >> shift)
+		c := cells[at]
+		for c != 0 && hash[c-1] != h {
+			at = (at + 1) & mask
+			c = cells[at]
+		}
+		for ; c != 0; c = t.next[c-1] {
+			if !p.same(i, k, int(c-1), enc) {
+				continue
+			}
+			if err := out.add(c-1, p.id<<partBits|uint32(i)); err != nil {
+				return err
+			}
+		}
 	}
-	kept := l.order[:0]
-	for _, p := range l.order {
-		if p.at > int64(w) {
-			kept = append(kept, p)
+	return nil
+}
+
+// logIndex finds rows of indexed parts by hash. Rows of parts that are gone stay in it until they are half of all.
+type logIndex struct {
+	cells []uint64 // the upper half of the hash, slot of the last row of it + 1; 0: empty
+	keys  int      // cells that are not empty
+	rows  int
+	gone  int
+	spans []span
+	last  []uint32 // scratch
+}
+
+func (x *logIndex) home(h uint64) int { return int((h >> 32) * hashMix >> 32 & uint64(len(x.cells)-1)) }
+
+// put indexes a part.
+func (x *logIndex) put(l *rowLog, p *logPart) {
+	x.rest(l)
+	x.reserve(l, p.Len())
+	p.indexed, p.next = true, make([]uint32, p.Len())
+	for i, h := range p.Hash {
+		at := x.home(h)
+		for {
+			c := x.cells[at]
+			if c == 0 {
+				x.keys++
+				break
+			}
+			if c>>32 == h>>32 && l.hashAt(uint32(c)-1) == h {
+				p.next[i] = uint32(c)
+				break
+			}
+			at = (at + 1) & (len(x.cells) - 1)
+		}
+		x.cells[at] = h&^math.MaxUint32 | uint64(p.id<<partBits|uint32(i)+1)
+	}
+	x.rows += p.Len()
+	if x.spans == nil {
+		x.spans = slices.Clone(p.spans)
+	}
+	for i, s := range p.spans {
+		x.spans[i] = span{min(x.spans[i].lo, s.lo), max(x.spans[i].hi, s.hi)}
+	}
+}
+
+func (l *rowLog) hashAt(slot uint32) uint64 { return l.named[slot>>partBits].Hash[slot&partMask] }
+
+func (x *logIndex) reserve(l *rowLog, more int) {
+	need := 2 * (x.keys + more)
+	if need <= len(x.cells) {
+		return
+	}
+	size := max(64, len(x.cells))
+	for size < need {
+		size *= 2
+	}
+	old := x.cells
+	x.cells = make([]uint64, size)
+	for _, c := range old {
+		if c == 0 {
 			continue
 		}
-		gone = append(gone, p.slots...)
-		delete(l.parts, p.at)
+		at := x.home(c)
+		for x.cells[at] != 0 {
+			at = (at + 1) & (size - 1)
+		}
+		x.cells[at] = c
 	}
-	clear(l.order[len(kept):])
-	l.order = kept
-	return gone
+}
+
+// rest makes the index anew when half of its rows are gone.
+func (x *logIndex) rest(l *rowLog) {
+	if x.gone <= x.rows/2 {
+		return
+	}
+	for id, p := range l.named {
+		if p != nil && p.gone {
+			l.named[id] = nil
+			l.free = append(l.free, uint32(id))
+		}
+	}
+	*x = logIndex{last: x.last}
+	for _, p := range l.parts {
+		if p.indexed {
+			x.put(l, p)
+		}
+	}
+}
+
+// find gives the pairs with the rows of the index.
+func (x *logIndex) find(l *rowLog, k *joinKeys, out *pairs) error {
+	if x.rows == x.gone || k.words != nil && apart(x.spans, k.span()) {
+		return nil
+	}
+	x.last = resize(x.last, k.n)
+	for i, h := range k.hash { // a pass of its own: reads of cells do not wait for one another
+		at := x.home(h)
+		c := x.cells[at]
+		for c != 0 && c>>32 != h>>32 {
+			at = (at + 1) & (len(x.cells) - 1)
+			c = x.cells[at]
+		}
+		x.last[i] = uint32(c)
+	}
+	for i, s := range x.last {
+		if s == 0 {
+			continue
+		}
+		h := k.hash[i]
+		if l.hashAt(s-1) != h { // another hash with the same upper half
+			s = x.chain(l, h)
+		}
+		for s != 0 {
+			p, row := l.named[(s-1)>>partBits], int((s-1)&partMask)
+			if !p.gone && p.same(row, k, i, l.enc) {
+				if err := out.add(int32(i), s-1); err != nil {
+					return err
+				}
+			}
+			s = p.next[row]
+		}
+	}
+	return nil
+}
+
+// chain is the slot of the last row of a hash + 1, or 0.
+func (x *logIndex) chain(l *rowLog, h uint64) uint32 {
+	for at := x.home(h); x.cells[at] != 0; at = (at + 1) & (len(x.cells) - 1) {
+		if c := x.cells[at]; c>>32 == h>>32 && l.hashAt(uint32(c)-1) == h {
+			return uint32(c)
+		}
+	}
+	return 0
 }

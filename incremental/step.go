@@ -88,6 +88,12 @@ func (g *Graph) run(in Input) (Output, error) {
 	var out Output
 	env := &fn.Env{Now: in.Now, TimeZone: g.opts.TimeZone, Rand: g.opts.Rand, Ctx: g.ctx}
 	g.step++
+	g.lent = g.lent[:0]
+	for _, p := range in.Pushes {
+		if p.Lent != nil {
+			g.lent = append(g.lent, p.Lent)
+		}
+	}
 	if err := g.feed(env, in, &out); err != nil {
 		return out, err
 	}

@@ -119,13 +119,8 @@ func (t *Table) part(slots []uint32, gone []int) (Part, error) {
 // Restore takes the rows of a part whose key groups are mine, in the order of parts: a later row of the same key
 // replaces an earlier one and a deletion removes it.
 func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
-	if p.Table != t.Decl.Name || p.Version != t.Decl.Version {
-		return errs.New(errs.State, "restore", "state table %s version %d was written, this program has %s version %d",
-			p.Table, p.Version, t.Decl.Name, t.Decl.Version).WithHint("restore with the version that wrote it, or read again from the start")
-	}
-	if got, want := int(p.Rows.NumCols()), len(partFields)+len(t.cols); got != want {
-		return errs.New(errs.State, "restore", "state table %s has %d columns in the snapshot, not %d", p.Table, got, want).
-			WithHint("restore with the query and the version that wrote it, or read again from the start")
+	if err := checkPart(p, t.Decl); err != nil {
+		return err
 	}
 	groups := p.Rows.Column(0).(*array.Uint8)
 	hashes := p.Rows.Column(1).(*array.Uint64)
@@ -196,6 +191,19 @@ func (t *Table) setKey(slot uint32, key []byte) {
 	}
 	k := t.parseKey(key)
 	t.setWords(slot, &k)
+}
+
+// checkPart refuses a part of another table.
+func checkPart(p Part, d Decl) error {
+	if p.Table != d.Name || p.Version != d.Version {
+		return errs.New(errs.State, "restore", "state table %s version %d was written, this program has %s version %d",
+			p.Table, p.Version, d.Name, d.Version).WithHint("restore with the version that wrote it, or read again from the start")
+	}
+	if got, want := int(p.Rows.NumCols()), len(partFields)+len(d.Values); got != want {
+		return errs.New(errs.State, "restore", "state table %s has %d columns in the snapshot, not %d", p.Table, got, want).
+			WithHint("restore with the query and the version that wrote it, or read again from the start")
+	}
+	return nil
 }
 
 // sequence names a row of a table without an index.

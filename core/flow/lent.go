@@ -24,23 +24,24 @@ func LiesIn(b arrow.RecordBatch, l Lent) bool {
 		return false
 	}
 	for _, c := range b.Columns() {
-		if dataLiesIn(c.Data(), l) {
+		if DataLiesIn(c.Data(), l) {
 			return true
 		}
 	}
 	return false
 }
 
-func dataLiesIn(d arrow.ArrayData, l Lent) bool {
+// DataLiesIn reports whether any buffer of an array lies in lent memory.
+func DataLiesIn(d arrow.ArrayData, l Lent) bool {
 	for _, b := range d.Buffers() {
 		if b != nil && b.Len() > 0 && l.Holds(b.Bytes()) {
 			return true
 		}
 	}
 	for _, c := range d.Children() {
-		if dataLiesIn(c, l) {
+		if DataLiesIn(c, l) {
 			return true
 		}
 	}
-	return d.DataType().ID() == arrow.DICTIONARY && dataLiesIn(d.Dictionary(), l)
+	return d.DataType().ID() == arrow.DICTIONARY && DataLiesIn(d.Dictionary(), l)
 }

@@ -27,6 +27,51 @@ func Copy(a arrow.Array) arrow.Array {
 	return array.MakeFromData(concatData([]arrow.ArrayData{a.Data()}))
 }
 
+// Compact gives an array that holds little more memory than its values take: a, or a copy.
+func Compact(a arrow.Array) arrow.Array {
+	if Held(a) > 2*taken(a.Data())+512 {
+		return Copy(a)
+	}
+	return a
+}
+
+// Held is how many bytes of memory stay for as long as an array does.
+func Held(a arrow.Array) int { return heldBy(a.Data()) }
+
+func heldBy(d arrow.ArrayData) int {
+	n := 0
+	for _, b := range d.Buffers() {
+		if b != nil {
+			n += b.Cap()
+		}
+	}
+	for _, c := range d.Children() {
+		n += heldBy(c)
+	}
+	return n
+}
+
+// taken is how many bytes the values of an array take.
+func taken(d arrow.ArrayData) int {
+	n := d.Len()
+	bytes := BitBytes(n)
+	switch t := d.DataType().(type) {
+	case *arrow.StringType, *arrow.BinaryType:
+		s := spans(d)
+		bytes += 4*len(s) + int(s[len(s)-1]-s[0])
+	case *arrow.ListType, *arrow.MapType:
+		s := spans(d)
+		bytes += 4*len(s) + taken(array.NewSliceData(d.Children()[0], int64(s[0]), int64(s[len(s)-1])))
+	case *arrow.StructType:
+		for _, c := range d.Children() {
+			bytes += taken(array.NewSliceData(c, int64(d.Offset()), int64(d.Offset()+n)))
+		}
+	case arrow.FixedWidthDataType:
+		bytes += (n*t.BitWidth() + 7) / 8
+	}
+	return bytes
+}
+
 func concatData(parts []arrow.ArrayData) arrow.ArrayData {
 	dt := parts[0].DataType()
 	n := 0

@@ -424,7 +424,31 @@ func (p *play) push(events []Event) error {
 	}
 	b := Batch(r.Fields, rows)
 	p.lent = append(p.lent, b)
-	return p.man.Push(r.Name, events[0].Split, b, weights)
+	return p.man.Push(r.Name, events[0].Split, flow.LentBatch{RecordBatch: b, Lent: lender{b}}, weights)
+}
+
+// lender is memory that takeAway takes away.
+type lender struct{ b arrow.RecordBatch }
+
+func (lender) Retain()  {}
+func (lender) Release() {}
+
+func (l lender) Holds(b []byte) bool {
+	return slices.ContainsFunc(l.b.Columns(), func(c arrow.Array) bool { return liesIn(b, c.Data()) })
+}
+
+func liesIn(b []byte, d arrow.ArrayData) bool {
+	for _, m := range d.Buffers() {
+		if m == nil {
+			continue
+		}
+		for i := range m.Bytes() {
+			if &m.Bytes()[i] == &b[0] {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(d.Children(), func(c arrow.ArrayData) bool { return liesIn(b, c) })
 }
 
 // takeAway writes over the rows of the steps before, whose output was read, if the run promises to have kept copies alone.

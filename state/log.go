@@ -1,0 +1,381 @@
+package state
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// Log is a table of rows without identity that are added, never changed, and dropped: it keeps them in the arrays in which they came, in
+// segments, so that adding rows copies none of them. A row is named by its number, which rises in the order of coming; so a
+// checkpoint's changes are the rows from a number on.
+//
+// The arrays belong to the log: nobody writes to them, and their memory is not taken away. It declares itself and writes parts as a
+// Table with a sequence for its key does.
+type Log struct {
+	Decl     Decl
+	types    []types.Type
+	same     []Same // columns behind them that are one number in all rows
+	segments []*Segment
+	next     uint64 // number of the next row
+	n        int
+	looks    int64
+
+	tracking bool
+	epoch    uint64
+	marks    []mark // of epochs that ended and are not durable yet
+	gone     []goneSegment
+}
+
+// Segment is some rows of a log, which came together.
+type Segment struct {
+	Cols    []arrow.Array
+	Hash    []uint64 // of the rows' keys: the lowest bits are the key group
+	first   uint64
+	numbers []uint64 // nil: first, first + 1, …
+}
+
+// mark is where an epoch of the dirty list ended.
+type mark struct{ epoch, next uint64 }
+
+// goneSegment is rows that were dropped in an epoch.
+type goneSegment struct {
+	epoch   uint64
+	groups  []uint8
+	numbers []uint64
+}
+
+// NewLog makes an empty log. The declaration's last values are the columns same.
+func NewLog(d Decl, ts []types.Type, same ...Same) *Log {
+	if len(ts)+len(same) != len(d.Values) || d.Key != Sequence {
+		panic(errs.Bug("state", "table %s declares %d values and has %d columns", d.Name, len(d.Values), len(ts)+len(same)))
+	}
+	return &Log{Decl: d, types: ts, same: same, epoch: 1}
+}
+
+var _ Stored = (*Log)(nil)
+
+// Name is that of the declaration.
+func (l *Log) Name() string { return l.Decl.Name }
+
+// Len is the number of rows.
+func (l *Log) Len() int { return l.n }
+
+// Touched is how many rows were added or dropped so far.
+func (l *Log) Touched() int64 { return l.looks }
+
+// Segments are the rows, in the order of their coming; valid until the next change.
+func (l *Log) Segments() []*Segment { return l.segments }
+
+// Len is the number of rows.
+func (s *Segment) Len() int { return len(s.Hash) }
+
+func (s *Segment) number(i int) uint64 {
+	if s.numbers != nil {
+		return s.numbers[i]
+	}
+	return s.first + uint64(i)
+}
+
+func (s *Segment) group(i int) uint8 { return uint8(kernels.KeyGroup(s.Hash[i])) }
+
+// Bytes is the memory held, roughly.
+func (l *Log) Bytes() int64 {
+	n := 0
+	for _, s := range l.segments {
+		n += 8 * (len(s.Hash) + len(s.numbers))
+		for _, c := range s.Cols {
+			n += kernels.Held(c)
+		}
+	}
+	for _, g := range l.gone {
+		n += 9 * len(g.numbers)
+	}
+	return int64(n)
+}
+
+// Add takes rows, whose arrays and hashes are the log's from now on.
+func (l *Log) Add(cols []arrow.Array, hash []uint64) *Segment {
+	s := &Segment{Cols: cols, Hash: hash, first: l.next}
+	l.next += uint64(len(hash))
+	l.n += len(hash)
+	l.looks += int64(len(hash))
+	l.segments = append(l.segments, s)
+	return s
+}
+
+// Merge puts two segments together, the second of which came right behind the first. They are none any more.
+func (l *Log) Merge(a, b *Segment) *Segment {
+	m := &Segment{Cols: make([]arrow.Array, len(a.Cols)), Hash: slices.Concat(a.Hash, b.Hash), first: a.first}
+	for i := range m.Cols {
+		m.Cols[i] = kernels.Concat([]arrow.Array{a.Cols[i], b.Cols[i]})
+	}
+	if a.numbers != nil || b.numbers != nil || a.first+uint64(a.Len()) != b.first {
+		m.numbers = slices.Concat(a.every(), b.every())
+	}
+	at := l.at(a)
+	l.segments[at] = m
+	l.segments = slices.Delete(l.segments, at+1, at+2)
+	return m
+}
+
+// every is the numbers of the rows.
+func (s *Segment) every() []uint64 {
+	if s.numbers != nil {
+		return s.numbers
+	}
+	out := make([]uint64, s.Len())
+	for i := range out {
+		out[i] = s.first + uint64(i)
+	}
+	return out
+}
+
+func (l *Log) at(s *Segment) int { return slices.Index(l.segments, s) }
+
+// Drop drops all rows of a segment.
+func (l *Log) Drop(s *Segment) {
+	l.forget(s, nil)
+	at := l.at(s)
+	l.segments = slices.Delete(l.segments, at, at+1)
+}
+
+// Narrow keeps some rows of a segment, in their order, and drops the others.
+func (l *Log) Narrow(s *Segment, rows []int32) *Segment {
+	l.forget(s, rows)
+	out := &Segment{Cols: kernels.TakeBatch(s.Cols, rows), Hash: make([]uint64, len(rows)), numbers: make([]uint64, len(rows))}
+	for i, r := range rows {
+		out.Hash[i], out.numbers[i] = s.Hash[r], s.number(int(r))
+	}
+	l.segments[l.at(s)] = out
+	return out
+}
+
+// Clear drops all rows.
+func (l *Log) Clear() {
+	for _, s := range l.segments {
+		l.forget(s, nil)
+	}
+	l.segments = nil
+}
+
+// forget counts the rows of a segment out but for some, and lists them as deleted.
+func (l *Log) forget(s *Segment, but []int32) {
+	dropped := s.Len() - len(but)
+	l.n -= dropped
+	l.looks += int64(dropped)
+	if !l.tracking || dropped == 0 {
+		return
+	}
+	g := goneSegment{l.epoch, make([]uint8, 0, dropped), make([]uint64, 0, dropped)}
+	for i := range s.Len() {
+		if len(but) > 0 && but[0] == int32(i) {
+			but = but[1:]
+			continue
+		}
+		g.groups, g.numbers = append(g.groups, s.group(i)), append(g.numbers, s.number(i))
+	}
+	l.gone = append(l.gone, g)
+}
+
+// Track starts the dirty list.
+func (l *Log) Track() {
+	l.tracking = true
+	l.marks = []mark{{0, l.next}}
+}
+
+// Cut ends an epoch of the dirty list.
+func (l *Log) Cut() uint64 {
+	l.epoch++
+	l.marks = append(l.marks, mark{l.epoch - 1, l.next})
+	return l.epoch - 1
+}
+
+// Forget drops what the dirty list holds of epochs up to one that is durable.
+func (l *Log) Forget(epoch uint64) {
+	for len(l.marks) > 1 && l.marks[1].epoch <= epoch {
+		l.marks = l.marks[1:]
+	}
+	l.gone = slices.DeleteFunc(l.gone, func(g goneSegment) bool { return g.epoch <= epoch })
+}
+
+// Dirty returns the rows that came and the names of those dropped after the epoch that Cut named. A row that came and went
+// after it is not named.
+func (l *Log) Dirty(since uint64) (Part, error) {
+	from := uint64(math.MaxUint64)
+	for i, m := range l.marks {
+		if i == 0 || m.epoch <= since {
+			from = m.next
+		}
+	}
+	var gone []goneSegment
+	for _, g := range l.gone {
+		if g.epoch > since {
+			gone = append(gone, g)
+		}
+	}
+	return l.part(from, gone)
+}
+
+// Snapshot returns all rows.
+func (l *Log) Snapshot() (Part, error) { return l.part(0, nil) }
+
+// part writes the rows numbered from a number on, and those of the dropped that are numbered below it.
+func (l *Log) part(from uint64, gone []goneSegment) (Part, error) {
+	group, hash := array.NewUint8Builder(memory.DefaultAllocator), array.NewUint64Builder(memory.DefaultAllocator)
+	key, deleted := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary), array.NewBooleanBuilder(memory.DefaultAllocator)
+	var name [8]byte
+	row := func(g uint8, number uint64, dead bool) {
+		binary.BigEndian.PutUint64(name[:], number)
+		group.Append(g)
+		hash.Append(0)
+		key.Append(name[:])
+		deleted.Append(dead)
+	}
+	values := make([][]arrow.Array, len(l.types))
+	rows := 0
+	for _, s := range l.segments {
+		picked := make([]int32, 0, s.Len())
+		for i := range s.Len() {
+			if s.number(i) >= from {
+				picked = append(picked, int32(i))
+				row(s.group(i), s.number(i), false)
+			}
+		}
+		rows += len(picked)
+		for i, c := range s.Cols {
+			if len(picked) == s.Len() {
+				values[i] = append(values[i], c)
+			} else if len(picked) > 0 {
+				values[i] = append(values[i], kernels.Take(c, picked))
+			}
+		}
+	}
+	dead := 0
+	for _, g := range gone {
+		for i, n := range g.numbers {
+			if n < from {
+				row(g.groups[i], n, true)
+				dead++
+			}
+		}
+	}
+	fields, cols := slices.Clone(partFields), []arrow.Array{group.NewArray(), hash.NewArray(), key.NewArray(), deleted.NewArray()}
+	for i, t := range l.types {
+		if dead > 0 || len(values[i]) == 0 {
+			values[i] = append(values[i], kernels.Nulls(t.Arrow(), dead))
+		}
+		f := t.ArrowField(l.Decl.Values[i])
+		fields, cols = append(fields, f), append(cols, kernels.Concat(values[i]))
+	}
+	for i, c := range l.same {
+		a, err := c.Save(make([]uint32, rows))
+		if err != nil {
+			return Part{}, err
+		}
+		if dead > 0 {
+			a = kernels.Concat([]arrow.Array{a, kernels.Nulls(a.DataType(), dead)})
+		}
+		fields, cols = append(fields, c.State().ArrowField(l.Decl.Values[len(l.types)+i])), append(cols, a)
+	}
+	return Part{l.Decl.Name, l.Decl.Version, array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(rows+dead))}, nil
+}
+
+// Restore takes the rows of a part whose key groups are mine. Hashes are not in the part: whoever knows the keys sets them (Rehash).
+func (l *Log) Restore(p Part, mine func(group uint8) bool) error {
+	if err := checkPart(p, l.Decl); err != nil {
+		return err
+	}
+	groups, keys, deleted := p.Rows.Column(0).(*array.Uint8), p.Rows.Column(2).(*array.Binary), p.Rows.Column(3).(*array.Boolean)
+	named := map[sequence]bool{} // rows that this part has or drops
+	added := &Segment{}
+	var rows []int32
+	for i := range groups.Len() {
+		g, n := groups.Value(i), binary.BigEndian.Uint64(keys.Value(i))
+		if !mine(g) {
+			continue
+		}
+		if l.n > 0 {
+			named[sequence{g, n}] = true
+		}
+		if !deleted.Value(i) {
+			rows = append(rows, int32(i))
+			added.Hash, added.numbers = append(added.Hash, uint64(g)), append(added.numbers, n)
+		}
+		l.next = max(l.next, n+1)
+	}
+	for i := range l.same {
+		at := len(partFields) + len(l.types) + i
+		if err := l.same[i].Load(nil, kernels.Take(p.Rows.Column(at), rows)); err != nil {
+			return err
+		}
+	}
+	if len(named) > 0 {
+		l.without(named)
+	}
+	if len(rows) > 0 {
+		for i := range l.types {
+			added.Cols = append(added.Cols, kernels.Take(p.Rows.Column(len(partFields)+i), rows))
+		}
+		l.segments, l.n = append(l.segments, added), l.n+len(rows)
+	}
+	for i := range l.marks {
+		l.marks[i].next = l.next
+	}
+	return nil
+}
+
+// without leaves out what a later part names.
+func (l *Log) without(named map[sequence]bool) {
+	kept := l.segments[:0]
+	l.n = 0
+	for _, s := range l.segments {
+		var rows []int32
+		for i := range s.Len() {
+			if !named[sequence{s.group(i), s.number(i)}] {
+				rows = append(rows, int32(i))
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		left := &Segment{Cols: kernels.TakeBatch(s.Cols, rows)}
+		for _, r := range rows {
+			left.Hash, left.numbers = append(left.Hash, s.Hash[r]), append(left.numbers, s.number(int(r)))
+		}
+		kept, l.n = append(kept, left), l.n+len(rows)
+	}
+	l.segments = kept
+}
+
+// Rearrange replaces the segments by the same rows in their order, in segments of at most so many, with hashes of their keys.
+func (l *Log) Rearrange(most int, hash func(cols []arrow.Array, n int) ([]uint64, error)) error {
+	old := l.segments
+	l.segments = nil
+	for _, s := range old {
+		for from := 0; from < s.Len(); from += most {
+			to := min(from+most, s.Len())
+			part := &Segment{first: s.first + uint64(from)}
+			if s.numbers != nil {
+				part.numbers = s.numbers[from:to]
+			}
+			for _, c := range s.Cols {
+				part.Cols = append(part.Cols, array.NewSlice(c, int64(from), int64(to)))
+			}
+			var err error
+			if part.Hash, err = hash(part.Cols, to-from); err != nil {
+				return err
+			}
+			l.segments = append(l.segments, part)
+		}
+	}
+	return nil
+}
