@@ -29,6 +29,7 @@ type join struct {
 	side     [2]joinSide
 	arranged [2]*arrangement // the side, where it is one
 	logged   [2]*rowLog      // the side, where it is one
+	bagged   [2]*rowBags     // the side, where it is one
 	keys     [2]*expr.Program
 	keyKind  keyKind
 	enc      [2]*keyEncoders
@@ -44,7 +45,8 @@ type join struct {
 	pairs    []pair
 }
 
-// joinSide is the rows of one input: an arrangement, or a rowLog where nothing is asked of rows but their partners.
+// joinSide is the rows of one input: where nothing is asked of rows but their partners a rowLog, or rowBags if they come and go; else an
+// arrangement.
 type joinSide interface {
 	// find gives the pairs of a batch's rows with the rows here to use, a chunk at a time; the chunk is used again.
 	find(k *joinKeys, chunk []pair, use func([]pair) error) error
@@ -101,7 +103,13 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 		j.enc[s] = &keyEncoders{table: newKeyEncoder(keyTypes), bytes: newKeyEncoder(keyTypes)}
 		name, updating := [...]string{"join_left", "join_right"}[s], plan.Updating(in, emit)
 		j.weighted = j.weighted || updating
-		if watched := j.kept[1-s] && n.On == nil; updating || j.kept[s] || watched {
+		watched := j.kept[1-s] && n.On == nil
+		if updating && !j.kept[s] && !watched && closing[s] == nil {
+			j.bagged[s] = newRowBags(joinTable(name, cols, state.RowKey), keyTypes, j.types[s], j.nullSafe)
+			j.side[s] = j.bagged[s]
+			continue
+		}
+		if updating || j.kept[s] || watched {
 			j.arranged[s] = newArrangement(name, cols, j.enc[s], updating, judged{kept: j.kept[s], counted: n.On != nil, watched: watched}, closing[s])
 			j.side[s] = j.arranged[s]
 			continue
@@ -192,6 +200,10 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 	}
 	if log := j.logged[port]; log != nil {
 		return log.add(&in, keys, ctx.lent)
+	}
+	if bags := j.bagged[port]; bags != nil {
+		bags.add(&in)
+		return nil
 	}
 	own := j.arranged[port]
 	slots, fresh := own.add(&in, keys)
@@ -361,6 +373,11 @@ func (j *join) Advance(ctx *Ctx, w flow.Watermark) error {
 	for _, a := range j.arranged {
 		if a != nil {
 			negative += a.endStep()
+		}
+	}
+	for _, b := range j.bagged {
+		if b != nil {
+			negative += b.endStep()
 		}
 	}
 	for s, side := range j.side {

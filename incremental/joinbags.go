@@ -1,0 +1,83 @@
+package incremental
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/state"
+)
+
+// rowBags is the rows of a join input that come and go and of which nothing is asked but their partners: those of one key lie
+// together. All of it is in the table.
+type rowBags struct {
+	rows   *state.Bags
+	cols   int // columns of the input; key columns follow in a batch
+	blocks []uint32
+}
+
+func newRowBags(d state.Decl, keys, rows []types.Type, nullSafe []bool) *rowBags {
+	nulls := false
+	for _, safe := range nullSafe {
+		nulls = nulls || safe
+	}
+	return &rowBags{rows: state.NewBags(d, keys, rows, nulls, 0, 0), cols: len(rows)}
+}
+
+func (s *rowBags) find(k *joinKeys, chunk []pair, use func([]pair) error) error {
+	if s.rows.Len() == 0 {
+		return nil
+	}
+	s.blocks = resize(s.blocks, k.n)
+	s.rows.Find(k.hash, k.cols, s.blocks)
+	chunk = chunk[:0]
+	for i, block := range s.blocks {
+		for r := s.rows.Rows(block); r.Next(); {
+			if chunk = append(chunk, pair{int32(i), r.At}); len(chunk) == cap(chunk) {
+				if err := use(chunk); err != nil {
+					return err
+				}
+				chunk = chunk[:0]
+			}
+		}
+	}
+	if len(chunk) == 0 {
+		return nil
+	}
+	return use(chunk)
+}
+
+func (s *rowBags) at(slots []uint32) func(col int) (arrow.Array, error) {
+	var found state.Records
+	return func(col int) (arrow.Array, error) {
+		if found.None() {
+			found = s.rows.Records(slots)
+		}
+		return found.Column(col), nil
+	}
+}
+
+func (s *rowBags) weightOf(slot uint32) int64 { return s.rows.Weight(slot) }
+
+func (s *rowBags) add(in *Batch) {
+	s.rows.Add(in.Hash, in.Cols[s.cols:], in.Cols[:s.cols], in.N, in.W)
+}
+
+// endStep returns how many rows have a negative weight.
+func (s *rowBags) endStep() int64 { return s.rows.EndStep() }
+
+func (s *rowBags) expire(flow.Watermark) error { return nil }
+
+func (s *rowBags) forget() { s.rows.Clear() }
+
+func (s *rowBags) table() state.Stored { return s.rows }
+
+func (s *rowBags) restored(prepare func(cols []arrow.Array, n int) (Batch, error)) error {
+	return s.rows.Rearrange(func(cols []arrow.Array, n int) ([]uint64, []arrow.Array, error) {
+		in, err := prepare(cols, n)
+		if err != nil {
+			return nil, nil, err
+		}
+		return in.Hash, in.Cols[s.cols:], nil
+	})
+}
