@@ -121,7 +121,7 @@ func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
 		cols, names = append(cols, acc), append(names, item.Col.Name)
 		var d *distinctArgs
 		if item.Distinct {
-			d = newDistinctArgs(tableSuffix(i), prep.Config(i).Args, updating)
+			d = newDistinctArgs(tableSuffix(i), keyTypes, prep.Config(i).Args, windowEnds(n), updating, a.closing != nil)
 		}
 		a.distinct = append(a.distinct, d)
 	}

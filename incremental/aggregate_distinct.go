@@ -1,10 +1,13 @@
 package incremental
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/rowkey"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
 )
@@ -12,16 +15,21 @@ import (
 // distinctArgs lets an aggregate with DISTINCT see each argument of a group once: when its weight rises above
 // zero, and as a retraction when it falls back. FILTER is applied before, so it decides what counts as an argument.
 //
-// The table is durable; the chain of a group's entries is derived from the beginning of their keys.
+// The table is durable; the chain of a group's entries is derived from the beginning of their keys. There are chains only where groups
+// may go before the end.
 type distinctArgs struct {
-	table  *state.Table
-	weight *state.Int64s
-	prefix *state.Int64s // length of the group's key within the key
-	groups *state.Table  // of the aggregate
-	args   *keyEncoder
+	table    *state.Table
+	weight   *state.Int64s
+	prefix   *state.Int64s // length of the group's key within the key
+	groups   *state.Table  // of the aggregate
+	args     *keyEncoder
+	enc      *keyEncoder // of group and arguments, where they are held as words
+	nKeys    int
+	updating bool
+	chained  bool
 
 	seen    []seenArg // of late; nil where rows may be taken back
-	head    []uint32  // by group slot: its first entry
+	head    []uint32  // by group slot: its first entry, where chained
 	next    []uint32  // by entry slot
 	prev    []uint32
 	groupOf []uint32
@@ -68,14 +76,15 @@ func oneWord(a arrow.Array) bool {
 }
 
 // newDistinctArgs makes the table of the i-th aggregate of its node.
-func newDistinctArgs(i string, argTypes []types.Type, updating bool) *distinctArgs {
-	d := &distinctArgs{weight: &state.Int64s{}, prefix: &state.Int64s{}, args: newKeyEncoder(argTypes)}
+func newDistinctArgs(i string, keyTypes, argTypes []types.Type, ends []rowkey.Follows, updating, closes bool) *distinctArgs {
+	d := &distinctArgs{weight: &state.Int64s{}, prefix: &state.Int64s{}, args: newKeyEncoder(argTypes), nKeys: len(keyTypes), updating: updating, chained: updating || closes}
 	if !updating {
 		d.seen = make([]seenArg, seenArgs)
 	}
 	decl := distinctDecl
 	decl.Name += i
 	d.table = state.NewTable(decl, d.weight, d.prefix)
+	d.enc = newKeyEncoder(slices.Concat(keyTypes, argTypes)).into(d.table, ends...)
 	return d
 }
 
@@ -93,29 +102,40 @@ func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []f
 		sel = rows
 	}
 	n := len(groups)
-	k, prefix := d.encode(in, sel, groups, args)
 	d.slots = resize(d.slots, n)
-	for _, i := range d.table.Upsert(k, d.slots) {
-		d.link(d.slots[i], groups[i])
-		d.prefix.V[d.slots[i]] = prefix[i]
+	fresh := d.table.Upsert(d.encode(in, sel, groups, args), d.slots)
+	for _, i := range fresh {
+		d.prefix.V[d.slots[i]] = int64(d.groups.KeyLen(groups[i]))
+	}
+	if d.chained {
+		for _, i := range fresh {
+			d.link(d.slots[i], groups[i])
+		}
 	}
 	var rows []int32
 	var by []int64
-	for i, s := range d.slots[:n] {
-		before, add := d.weight.V[s], int64(1)
-		if w != nil {
-			add = w[i]
+	if w == nil && !d.updating { // what is new appears
+		for _, s := range d.slots {
+			d.weight.V[s]++
 		}
-		after := before + add
-		d.weight.V[s] = after
-		switch {
-		case before <= 0 && after > 0:
-			rows, by = append(rows, int32(i)), append(by, 1)
-		case before > 0 && after <= 0:
-			rows, by = append(rows, int32(i)), append(by, -1)
+		rows = slices.Clone(fresh)
+	} else {
+		for i, s := range d.slots {
+			before, add := d.weight.V[s], int64(1)
+			if w != nil {
+				add = w[i]
+			}
+			after := before + add
+			d.weight.V[s] = after
+			switch {
+			case before <= 0 && after > 0:
+				rows, by = append(rows, int32(i)), append(by, 1)
+			case before > 0 && after <= 0:
+				rows, by = append(rows, int32(i)), append(by, -1)
+			}
 		}
 	}
-	d.touched = append(d.touched, d.slots[:n]...)
+	d.touched = append(d.touched, d.slots...)
 	out := make([]fn.Arg, len(args))
 	for i, a := range args {
 		out[i] = fn.Arg{Array: kernels.Take(a.Array, rows)}
@@ -126,8 +146,8 @@ func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []f
 	return pickRows(groups, rows), out, by
 }
 
-// encode makes (group key, arguments) of the rows that count. The groups have their keys already.
-func (d *distinctArgs) encode(in *Batch, sel []int32, groups []uint32, args []fn.Arg) (state.Keys, []int64) {
+// encode makes (group key, arguments) of the rows that count.
+func (d *distinctArgs) encode(in *Batch, sel []int32, groups []uint32, args []fn.Arg) state.Keys {
 	n, hash := len(groups), in.Hash
 	if sel != nil {
 		hash = pickRows(hash, sel)
@@ -136,18 +156,28 @@ func (d *distinctArgs) encode(in *Batch, sel []int32, groups []uint32, args []fn
 	for i, a := range args {
 		cols[i] = a.Array
 	}
-	x := d.args.encode(cols, n, nil)
 	k := &d.key
-	k.Data, k.Offsets, k.Hash, k.Group = k.Data[:0], append(k.Offsets[:0], 0), k.Hash[:0], groupsOf(hash, k.Group)
-	prefix := make([]int64, n)
-	for i := range n {
-		group := d.groups.Key(groups[i])
-		k.Data = append(append(k.Data, group...), x.At(i)...)
-		k.Offsets = append(k.Offsets, uint32(len(k.Data)))
-		k.Hash = append(k.Hash, kernels.HashWord(hash[i])^x.Hash[i])
-		prefix[i] = int64(len(group))
+	k.Hash, k.Group = resize(k.Hash, n), groupsOf(hash, k.Group)
+	kernels.HashColumns(cols, n, k.Hash)
+	for i, h := range hash {
+		k.Hash[i] ^= kernels.HashWord(h)
 	}
-	return *k, prefix
+	if d.table.Packed() {
+		keys := in.Cols[:d.nKeys]
+		if sel != nil {
+			keys = kernels.TakeBatch(keys, sel)
+		}
+		k.Words = d.enc.encode(slices.Concat(keys, cols), n, k.Hash).Words
+		return *k
+	}
+	// The groups have their keys already.
+	x := d.args.encode(cols, n, k.Hash)
+	k.Data, k.Offsets = k.Data[:0], append(k.Offsets[:0], 0)
+	for i := range n {
+		k.Data = append(append(k.Data, d.groups.Key(groups[i])...), x.At(i)...)
+		k.Offsets = append(k.Offsets, uint32(len(k.Data)))
+	}
+	return *k
 }
 
 func (d *distinctArgs) link(s, group uint32) {
@@ -180,8 +210,13 @@ func (d *distinctArgs) remove(slots []uint32) {
 
 // drop forgets the entries of groups.
 func (d *distinctArgs) drop(groups []uint32) {
-	if len(groups) > 0 {
-		clear(d.seen) // another group may get the slot
+	if len(groups) == 0 {
+		return
+	}
+	clear(d.seen) // another group may get the slot
+	if !d.chained {
+		d.table.Clear() // all groups go, at the end
+		return
 	}
 	var gone []uint32
 	for _, g := range groups {
@@ -200,6 +235,9 @@ func (d *distinctArgs) drop(groups []uint32) {
 func (d *distinctArgs) endStep() (negative int64) {
 	d.table.Touch(d.touched)
 	for _, s := range d.touched {
+		if !d.updating {
+			break // none is less than one
+		}
 		if !d.table.Live(s) {
 			continue
 		}
@@ -216,6 +254,9 @@ func (d *distinctArgs) endStep() (negative int64) {
 
 // restored finds the group of each entry again.
 func (d *distinctArgs) restored(groups *state.Table) {
+	if !d.chained {
+		return
+	}
 	at := make(map[string]uint32, groups.Len())
 	for _, s := range groups.All() {
 		at[string(groups.Key(s))] = s

@@ -25,7 +25,9 @@ func (x *index) reserve(more int) {
 	}
 	size := max(64, len(x.cells))
 	for size < need {
-		size *= 2
+		if size *= 2; size <= 1<<14 {
+			size *= 2
+		}
 	}
 	old := x.cells
 	x.cells = make([]uint64, size)

@@ -120,6 +120,9 @@ func (t *Table) Key(slot uint32) []byte {
 	return t.written
 }
 
+// KeyLen is the number of key bytes of a slot.
+func (t *Table) KeyLen(slot uint32) int { return len(t.Key(slot)) }
+
 // Bytes is the memory held, roughly.
 func (t *Table) Bytes() int64 {
 	n := t.keys.bytes() + t.words.bytes() + int64(16*t.heads.held()+4*cap(t.free)+8*cap(t.idx.cells)+8*t.touched.held()+16*cap(t.dirty))
@@ -206,7 +209,7 @@ func (t *Table) take(h uint64, group uint8) uint32 {
 // unused is a slot that was never used.
 func (t *Table) unused() uint32 {
 	if t.used == t.room {
-		t.makeRoom(max(16, 2*t.used))
+		t.makeRoom(max(16, 4*t.used)) // up to a chunk: what is copied on the way is little
 	}
 	t.used++
 	return uint32(t.used - 1)
