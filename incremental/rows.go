@@ -1,8 +1,6 @@
 package incremental
 
 import (
-	"slices"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/expr"
@@ -97,7 +95,8 @@ func resize[T any](s []T, n int) []T {
 // grown makes s n long, filling with v. It doubles: what is kept by slot grows by every row.
 func grown[T any](s []T, n int, v T) []T {
 	if n > cap(s) {
-		s = slices.Grow(s, max(n, 2*cap(s))-len(s))
+		more := kernels.Large(make([]T, max(n, 2*cap(s))))
+		s = more[:copy(more, s)]
 	}
 	for len(s) < n {
 		s = append(s, v)

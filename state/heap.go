@@ -2,7 +2,8 @@ package state
 
 import (
 	"encoding/binary"
-	"slices"
+
+	"github.com/riverbed/riverbed/core/kernels"
 )
 
 // heap keeps a byte string per slot without pointers, so that the collector has nothing to follow. A short string, as most keys
@@ -139,7 +140,9 @@ func grown[T any](s []T, n int) []T {
 		return s
 	}
 	if n > cap(s) {
-		s = slices.Grow(s, max(n, 2*cap(s))-len(s))
+		more := kernels.Large(make([]T, max(n, 2*cap(s))))
+		copy(more, s)
+		s = more
 	}
 	return s[:n]
 }

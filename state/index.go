@@ -1,6 +1,10 @@
 package state
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/riverbed/riverbed/core/kernels"
+)
 
 // index finds slots by key: open addressing with linear probing over (32 bits of hash, slot+1). A cell says by itself where it
 // belongs, so that moving cells touches no row. Deletion shifts back, so there are no tombstones and long-lived tables do not
@@ -30,7 +34,7 @@ func (x *index) reserve(more int) {
 		}
 	}
 	old := x.cells
-	x.cells = make([]uint64, size)
+	x.cells = kernels.Large(make([]uint64, size))
 	for _, c := range old {
 		if c != 0 {
 			x.place(c)

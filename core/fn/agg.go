@@ -122,7 +122,7 @@ func grow[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]
 	}
-	out := make([]T, n, max(n, 2*cap(s)))
+	out := kernels.Large(make([]T, max(n, 2*cap(s))))[:n]
 	copy(out, s)
 	return out
 }
