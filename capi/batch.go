@@ -123,7 +123,7 @@ func rb_batch_describe(h C.rb_handle, out *C.rb_batch_info, err *C.rb_text) C.in
 	})
 }
 
-// rb_batch_export fills the pair; step, watermark and barrier stand in the schema's metadata.
+// rb_batch_export fills the pair; step, watermark and barrier stand in the schema's metadata. schema may be NULL, for a host that knows it.
 //
 //export rb_batch_export
 func rb_batch_export(h C.rb_handle, arr, schema unsafe.Pointer, err *C.rb_text) C.int32_t {
@@ -133,7 +133,7 @@ func rb_batch_export(h C.rb_handle, arr, schema unsafe.Pointer, err *C.rb_text) 
 			return e
 		}
 		rec := b.delta.Batch
-		if b.edge {
+		if b.edge && schema != nil {
 			rec = withSchema(rec, b.delta.EdgeSchema())
 		}
 		exportBatch(rec, b.delta.Lent, arr, schema)

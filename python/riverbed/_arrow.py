@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import datetime as dt
 import decimal
+import functools
 import importlib
 import itertools
 import re
@@ -84,12 +85,21 @@ CStream._fields_ = [
 # --- capsules -------------------------------------------------------------------------------------------------------
 
 
-def _capsule(address: int, name: bytes, destructor: str) -> object:
+@functools.cache
+def _new_capsule() -> Any:
     new = ctypes.pythonapi.PyCapsule_New
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    function = ctypes.cast(getattr(_native.library(), destructor), ctypes.c_void_p)
-    return new(address, name, function)
+    return new
+
+
+@functools.cache
+def _destructor(name: str) -> Any:
+    return ctypes.cast(getattr(_native.library(), name), ctypes.c_void_p)
+
+
+def _capsule(address: int, name: bytes, destructor: str) -> object:
+    return _new_capsule()(address, name, _destructor(destructor))
 
 
 # Names live as long as the capsules that point at them.

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["Batch"]
 
 
+class Shape:
+    """What the batches of a subscription have in common: to hand over a schema costs more than to hand over rows."""
+
+    def __init__(self) -> None:
+        self.schema: pyarrow.Schema | None = None  # without metadata, once it was asked for
+
+
 class Batch:
     """Rows of a result, or the changes of one step.
 
@@ -43,8 +50,11 @@ class Batch:
     [[{'one': 1}]]
     """
 
-    def __init__(self, handle: _native.Handle, info: _native.BatchInfo | None = None) -> None:
+    def __init__(
+        self, handle: _native.Handle, info: _native.BatchInfo | None = None, shape: Shape | None = None
+    ) -> None:
         self._handle = handle
+        self._shape = shape
         info = info or _native.describe(handle)
         self.num_rows: int = info.rows
         self.num_columns: int = info.columns
@@ -81,7 +91,23 @@ class Batch:
     def to_arrow(self) -> pyarrow.RecordBatch:
         """Return a pyarrow RecordBatch over the same memory."""
         pa = _arrow.need("pyarrow", "to_arrow()")
-        return pa.record_batch(self)
+        batch: pyarrow.RecordBatch
+        if self._shape is None or self._shape.schema is None:
+            batch = pa.record_batch(self)
+            if self._shape is not None:
+                self._shape.schema = batch.schema.remove_metadata()
+            return batch
+        array = _arrow.CArray()
+        _native.call("rb_batch_export", self._handle.value, ctypes.addressof(array), None)
+        schema = self._shape.schema.with_metadata(self._edge())
+        batch = pa.RecordBatch._import_from_c(ctypes.addressof(array), schema)
+        return batch
+
+    def _edge(self) -> dict[str, str]:
+        """Return what travels beside the rows as the library writes it into the metadata of a schema."""
+        watermark = _native.ABSENT if self.watermark_us is None else self.watermark_us
+        edge = {"riverbed.step": str(self.step), "riverbed.watermark": str(watermark)}
+        return edge if self.barrier is None else edge | {"riverbed.barrier": str(self.barrier)}
 
     def to_polars(self) -> polars.DataFrame:
         """Return a Polars frame over the same memory."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from riverbed import _arrow, _native
-from riverbed.batch import Batch
+from riverbed.batch import Batch, Shape
 from riverbed.errors import RiverbedUsageError
 from riverbed.pipeline import Pipeline
 
@@ -389,6 +389,7 @@ class Subscription:
         self._handle = handle
         self._query = query  # it holds what the run reads
         self._ready: collections.deque[Batch] = collections.deque()
+        self._shape = Shape()
 
     def __iter__(self) -> Iterator[Batch]:
         return self
@@ -420,7 +421,7 @@ class Subscription:
             changes, self.ended = _native.next_changes(self._handle, timeout_ms)
         if not changes:
             return None
-        batches = [Batch(handle, info) for handle, info in changes]
+        batches = [Batch(handle, info, self._shape) for handle, info in changes]
         self._ready.extend(batches[1:])
         return batches[0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import random
+import uuid
 from typing import Any
 
 import numpy as np
@@ -147,4 +148,28 @@ def test_changes_that_were_read_ahead_are_given_back() -> None:
         changes.close()
         with pytest.raises(rb.RiverbedUsageError, match="it is closed"):
             changes.next()
+        rows.__init__()  # type: ignore[misc]
+
+
+def test_a_schema_that_is_known_is_the_same_as_one_handed_over() -> None:
+    with rb.Session() as session:
+        rows = rb.MemoryStream(watermark="ts")
+        session.create_stream("s", source=rows, schema={"ts": "TIMESTAMP", "u": "UUID", "d": "DECIMAL(9,2)"})
+        with session.sql("SELECT *, 1.5 AS x FROM s EMIT IMMEDIATE").subscribe() as changes:
+            for second in range(3):
+                rows.push([(dt.datetime(2024, 1, 1, 0, 0, second), str(uuid.UUID(int=second)), 1)])
+                batch = next(changes)
+                known, handed_over = batch.to_arrow(), pa.record_batch(batch)
+                assert known.equals(handed_over, check_metadata=True)
+                assert known.schema.metadata == handed_over.schema.metadata
+                assert known.schema.metadata[b"riverbed.watermark"] == str(batch.watermark_us).encode()
+        with session.sql("SELECT 1 AS one").subscribe() as changes:  # no watermark but the end
+            first = next(changes)
+            assert first.to_arrow().schema.metadata == first.to_arrow().schema.metadata
+            assert first.to_arrow().equals(pa.record_batch(first), check_metadata=True)
+        with session.sql("SELECT u FROM s").subscribe() as changes:  # nor that, before the first row
+            rows.push([(None, None, None)])
+            unknown = next(changes)
+            unknown.to_arrow()
+            assert unknown.to_arrow().schema.metadata == pa.record_batch(unknown).schema.metadata
         rows.__init__()  # type: ignore[misc]
