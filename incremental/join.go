@@ -34,6 +34,7 @@ type join struct {
 	keyKind  keyKind
 	enc      [2]*keyEncoders
 	nullSafe []bool
+	alone    bool // the one instance
 	weighted bool // some side has rows with weights
 	on       *expr.Program
 	reads    []bool // of the joined columns: the condition reads it
@@ -167,7 +168,19 @@ func (j *join) prepare(env *fn.Env, port int, cols []arrow.Array, n int) (Batch,
 		return Batch{}, err
 	}
 	all := append(append(make([]arrow.Array, 0, len(cols)+len(keys)), cols...), keys...)
-	return Batch{Cols: all, N: n, Hash: hashOf(keys, n)}, nil
+	in := Batch{Cols: all, N: n}
+	if j.hashed() {
+		in.Hash = hashOf(keys, n)
+	}
+	return in, nil
+}
+
+// own tells the instance that it is one of several.
+func (j *join) own(_, of int) { j.alone = of == 1 }
+
+// hashed reports whether rows need the hash that key groups go by: logs with keys that are words do without.
+func (j *join) hashed() bool {
+	return !j.alone || !j.keyKind.words || j.logged[0] == nil || j.logged[1] == nil
 }
 
 func (j *join) Process(ctx *Ctx, port int, in Batch) error {

@@ -73,11 +73,12 @@ func apart(a, b []span) bool {
 type joinKeys struct {
 	cols  []arrow.Array
 	n     int
-	hash  []uint64
+	hash  []uint64   // as key groups have it; nil where nobody needs it (join.hashed)
 	words [][]uint64 // nil: a log compares keys as bytes
 	enc   *keyEncoders
 
 	spans  []span
+	mixed  []uint64
 	stored state.Keys
 	coded  state.Keys
 }
@@ -94,6 +95,38 @@ func (k *joinKeys) span() []span {
 		k.spans = spansOf(k.words)
 	}
 	return k.spans
+}
+
+// mix is a hash of the keys for logs; valid until the log that gives the room is searched again.
+func (k *joinKeys) mix(room *[]uint64) []uint64 {
+	if k.mixed == nil {
+		if k.mixed = k.hash; k.words != nil {
+			k.mixed = mixWords(k.words, k.n, room)
+		}
+	}
+	return k.mixed
+}
+
+const hashMix = 0x9e3779b97f4a7c15
+
+// mixWords hashes words. Of one word the hash is as good as the word.
+func mixWords(words [][]uint64, n int, room *[]uint64) []uint64 {
+	*room = resize(*room, n)
+	out := *room
+	for i, w := range words[0][:n] {
+		out[i] = mixWord(0, w)
+	}
+	for _, more := range words[1:] {
+		for i, w := range more[:n] {
+			out[i] = mixWord(out[i], w)
+		}
+	}
+	return out
+}
+
+func mixWord(h, w uint64) uint64 {
+	h = (h ^ w) * hashMix
+	return h ^ h>>32
 }
 
 // forTable are the keys as tables of keys hold them; valid until the next batch.

@@ -74,7 +74,10 @@ func (b *Batch) slice(from, to int) Batch {
 	if from == 0 && to == b.N {
 		return *b
 	}
-	out := Batch{Cols: make([]arrow.Array, len(b.Cols)), N: to - from, Hash: b.Hash[from:to]}
+	out := Batch{Cols: make([]arrow.Array, len(b.Cols)), N: to - from}
+	if b.Hash != nil {
+		out.Hash = b.Hash[from:to]
+	}
 	for i, c := range b.Cols {
 		out.Cols[i] = array.NewSlice(c, int64(from), int64(to))
 	}

@@ -31,16 +31,18 @@ type rowLog struct {
 	index   logIndex
 	probes  probeTable
 	places  []uint32 // scratch: by the number of a part, its place in a gather
+	ours    []uint64 // scratch: hashes of a part
+	asked   []uint64 // scratch: hashes of the rows that look for partners
 }
 
 // logPart is a segment with what is derived from it.
 type logPart struct {
 	*state.Segment
 	id      uint32
-	keys    []arrow.Array
-	words   [][]uint64
+	words   [][]uint64 // of keys that are words
 	spans   []span
-	coded   state.Keys // of keys that are bytes, once somebody had to compare one
+	hash    []uint64   // of others
+	coded   state.Keys // of others, once somebody had to compare one
 	closes  []int64    // nil: no row is settled before the end
 	last    int64      // when all rows are settled
 	half    int64      // when about half of them are
@@ -90,7 +92,11 @@ func (l *rowLog) add(in *Batch, k *joinKeys, lent []flow.Lent) error {
 		if l.closing != nil {
 			closes = l.closing.at(kept)
 		}
-		if err := l.take(l.rows.Add(kept[:width:width], b.Hash), kept[width:], closes); err != nil {
+		p := l.part(l.rows.Add(kept[:width:width], kept[width:], to-from), b.Hash)
+		if to-from == in.N && k.spans != nil {
+			p.spans = k.spans
+		}
+		if err := l.take(p, closes); err != nil {
 			return err
 		}
 	}
@@ -107,10 +113,32 @@ func keep(a arrow.Array, lent []flow.Lent) arrow.Array {
 	return kernels.Compact(a)
 }
 
-// take makes a part of a segment.
-func (l *rowLog) take(s *state.Segment, keys []arrow.Array, closes []int64) error {
-	p := &logPart{Segment: s, keys: keys, words: l.kind.wordsOf(keys)}
-	p.spans = spansOf(p.words)
+// part makes a part of a segment.
+func (l *rowLog) part(s *state.Segment, hash []uint64) *logPart {
+	if l.kind.words {
+		return &logPart{Segment: s, words: l.kind.wordsOf(s.Keys)}
+	}
+	return &logPart{Segment: s, hash: hash}
+}
+
+// span is the range of the keys; only of words.
+func (p *logPart) span() []span {
+	if p.spans == nil {
+		p.spans = spansOf(p.words)
+	}
+	return p.spans
+}
+
+// mix is the hashes of the keys; valid until the next call.
+func (l *rowLog) mix(p *logPart) []uint64 {
+	if p.words == nil {
+		return p.hash
+	}
+	return mixWords(p.words, p.Len(), &l.ours)
+}
+
+// take adds a part.
+func (l *rowLog) take(p *logPart, closes []int64) error {
 	p.setCloses(closes)
 	for n := len(l.parts); n > 0; n-- {
 		before := l.parts[n-1]
@@ -146,9 +174,9 @@ func (l *rowLog) name(p *logPart) error {
 // leave is for a part that is no more. What is indexed stays in the index, as gone, and so does its number.
 func (l *rowLog) leave(p *logPart) {
 	p.gone = true
-	p.Segment, p.keys, p.words, p.coded = &state.Segment{Hash: p.Hash}, nil, nil, state.Keys{}
 	if p.indexed {
 		l.index.gone += p.Len()
+		p.Segment, p.coded = nil, state.Keys{}
 		return
 	}
 	l.named[p.id] = nil
@@ -156,12 +184,8 @@ func (l *rowLog) leave(p *logPart) {
 }
 
 func (l *rowLog) merge(a, b *logPart) *logPart {
-	m := &logPart{Segment: l.rows.Merge(a.Segment, b.Segment), paid: a.paid + b.paid, keys: make([]arrow.Array, len(a.keys))}
-	for i := range m.keys {
-		m.keys[i] = kernels.Concat([]arrow.Array{a.keys[i], b.keys[i]})
-	}
-	m.words = l.kind.wordsOf(m.keys)
-	m.spans = spansOf(m.words)
+	m := l.part(l.rows.Merge(a.Segment, b.Segment), slices.Concat(a.hash, b.hash))
+	m.paid = a.paid + b.paid
 	if a.closes != nil {
 		m.setCloses(slices.Concat(a.closes, b.closes))
 	} else {
@@ -221,9 +245,8 @@ func (l *rowLog) narrow(p *logPart, w flow.Watermark) (*logPart, error) {
 			rows = append(rows, int32(i))
 		}
 	}
-	out := &logPart{Segment: l.rows.Narrow(p.Segment, rows), keys: kernels.TakeBatch(p.keys, rows), paid: p.paid}
-	out.words = l.kind.wordsOf(out.keys)
-	out.spans = spansOf(out.words)
+	out := l.part(l.rows.Narrow(p.Segment, rows), pickRows(p.hash, rows))
+	out.paid = p.paid
 	out.setCloses(pickRows(p.closes, rows))
 	l.leave(p)
 	return out, l.name(out)
@@ -236,26 +259,24 @@ func (l *rowLog) forget() {
 
 // restored rebuilds what is derived from the rows.
 func (l *rowLog) restored(prepare func(cols []arrow.Array, n int) (Batch, error)) error {
-	var keys [][]arrow.Array
+	var hashes [][]uint64
 	var closes [][]int64
-	err := l.rows.Rearrange(partRows, func(cols []arrow.Array, n int) ([]uint64, error) {
+	err := l.rows.Rearrange(partRows, func(cols []arrow.Array, n int) ([]arrow.Array, error) {
 		in, err := prepare(cols, n)
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, in.Cols[len(cols):])
-		var at []int64
+		hashes, closes = append(hashes, in.Hash), append(closes, nil)
 		if l.closing != nil {
-			at = l.closing.at(in.Cols)
+			closes[len(closes)-1] = l.closing.at(in.Cols)
 		}
-		closes = append(closes, at)
-		return in.Hash, nil
+		return in.Cols[len(cols):], nil
 	})
 	if err != nil {
 		return err
 	}
 	for i, s := range slices.Clone(l.rows.Segments()) {
-		if err := l.take(s, keys[i], closes[i]); err != nil {
+		if err := l.take(l.part(s, hashes[i]), closes[i]); err != nil {
 			return err
 		}
 	}
@@ -299,13 +320,13 @@ func (l *rowLog) find(k *joinKeys, chunk []pair, use func([]pair) error) error {
 		return err
 	}
 	for _, p := range l.parts {
-		if p.indexed || k.words != nil && apart(p.spans, k.span()) {
+		if p.indexed || k.words != nil && apart(p.span(), k.span()) {
 			continue
 		}
 		if l.probes.n == 0 {
-			l.probes.fill(k.hash)
+			l.probes.fill(k.mix(&l.asked))
 		}
-		if err := l.probes.search(p, k, l.enc, &out); err != nil {
+		if err := l.probes.search(p, l.mix(p), k, l.enc, &out); err != nil {
 			return err
 		}
 		if p.paid += k.n + p.Len(); p.paid > indexAfter*p.Len() {
@@ -354,8 +375,8 @@ func (p *logPart) same(i int, k *joinKeys, row int, enc *keyEncoders) bool {
 		return true
 	}
 	if p.coded.Hash == nil {
-		c := enc.bytes.encode(p.keys, p.Len(), p.Hash)
-		p.coded = state.Keys{Offsets: slices.Clone(c.Offsets), Data: slices.Clone(c.Data), Hash: p.Hash}
+		c := enc.bytes.encode(p.Keys, p.Len(), p.hash)
+		p.coded = state.Keys{Offsets: slices.Clone(c.Offsets), Data: slices.Clone(c.Data), Hash: p.hash}
 	}
 	return bytes.Equal(p.coded.At(i), k.bytes().At(row))
 }
@@ -367,8 +388,6 @@ type probeTable struct {
 	next  []int32 // by row: that of the next of its hash
 	shift uint
 }
-
-const hashMix = 0x9e3779b97f4a7c15
 
 func (t *probeTable) fill(hash []uint64) {
 	size := 64
@@ -388,10 +407,10 @@ func (t *probeTable) fill(hash []uint64) {
 }
 
 // search gives the pairs with the rows of a part.
-func (t *probeTable) search(p *logPart, k *joinKeys, enc *keyEncoders, out *pairs) error {
-	cells, hash, shift := t.cells, k.hash, t.shift&63
+func (t *probeTable) search(p *logPart, ours []uint64, k *joinKeys, enc *keyEncoders, out *pairs) error {
+	cells, hash, shift := t.cells, k.mixed, t.shift&63
 	mask := len(cells) - 1
-	for i, h := range p.Hash {
+	for i, h := range ours {
 		at := int(h * hashMix >> shift)
 		c := cells[at]
 		for c != 0 && hash[c-1] != h {
@@ -427,7 +446,7 @@ func (x *logIndex) put(l *rowLog, p *logPart) {
 	x.rest(l)
 	x.reserve(l, p.Len())
 	p.indexed, p.next = true, make([]uint32, p.Len())
-	for i, h := range p.Hash {
+	for i, h := range l.mix(p) {
 		at := x.home(h)
 		for {
 			c := x.cells[at]
@@ -445,14 +464,23 @@ func (x *logIndex) put(l *rowLog, p *logPart) {
 	}
 	x.rows += p.Len()
 	if x.spans == nil {
-		x.spans = slices.Clone(p.spans)
+		x.spans = slices.Clone(p.span())
 	}
-	for i, s := range p.spans {
+	for i, s := range p.span() {
 		x.spans[i] = span{min(x.spans[i].lo, s.lo), max(x.spans[i].hi, s.hi)}
 	}
 }
 
-func (l *rowLog) hashAt(slot uint32) uint64 { return l.named[slot>>partBits].Hash[slot&partMask] }
+func (l *rowLog) hashAt(slot uint32) (h uint64) {
+	p := l.named[slot>>partBits]
+	if p.words == nil {
+		return p.hash[slot&partMask]
+	}
+	for _, w := range p.words {
+		h = mixWord(h, w[slot&partMask])
+	}
+	return h
+}
 
 func (x *logIndex) reserve(l *rowLog, more int) {
 	need := 2 * (x.keys + more)
@@ -502,7 +530,8 @@ func (x *logIndex) find(l *rowLog, k *joinKeys, out *pairs) error {
 		return nil
 	}
 	x.last = resize(x.last, k.n)
-	for i, h := range k.hash { // a pass of its own: reads of cells do not wait for one another
+	hash := k.mix(&l.asked)
+	for i, h := range hash { // a pass of its own: reads of cells do not wait for one another
 		at := x.home(h)
 		c := x.cells[at]
 		for c != 0 && c>>32 != h>>32 {
@@ -515,7 +544,7 @@ func (x *logIndex) find(l *rowLog, k *joinKeys, out *pairs) error {
 		if s == 0 {
 			continue
 		}
-		h := k.hash[i]
+		h := hash[i]
 		if l.hashAt(s-1) != h { // another hash with the same upper half
 			s = x.chain(l, h)
 		}

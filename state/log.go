@@ -38,9 +38,11 @@ type Log struct {
 // Segment is some rows of a log, which came together.
 type Segment struct {
 	Cols    []arrow.Array
-	Hash    []uint64 // of the rows' keys: the lowest bits are the key group
+	Keys    []arrow.Array // by whose hash the rows have their key groups; of a segment that was just restored they are not known
+	n       int
 	first   uint64
 	numbers []uint64 // nil: first, first + 1, …
+	groups  []uint8  // nil: nobody has asked yet
 }
 
 // mark is where an epoch of the dirty list ended.
@@ -76,7 +78,7 @@ func (l *Log) Touched() int64 { return l.looks }
 func (l *Log) Segments() []*Segment { return l.segments }
 
 // Len is the number of rows.
-func (s *Segment) Len() int { return len(s.Hash) }
+func (s *Segment) Len() int { return s.n }
 
 func (s *Segment) number(i int) uint64 {
 	if s.numbers != nil {
@@ -85,15 +87,30 @@ func (s *Segment) number(i int) uint64 {
 	return s.first + uint64(i)
 }
 
-func (s *Segment) group(i int) uint8 { return uint8(kernels.KeyGroup(s.Hash[i])) }
+func (s *Segment) group(i int) uint8 {
+	if s.groups == nil {
+		hash := kernels.Room[uint64](s.n)
+		kernels.HashColumns(s.Keys, s.n, hash)
+		s.groups = make([]uint8, s.n)
+		for i, h := range hash {
+			s.groups[i] = uint8(kernels.KeyGroup(h))
+		}
+	}
+	return s.groups[i]
+}
 
 // Bytes is the memory held, roughly.
 func (l *Log) Bytes() int64 {
 	n := 0
 	for _, s := range l.segments {
-		n += 8 * (len(s.Hash) + len(s.numbers))
+		n += 8*len(s.numbers) + len(s.groups)
 		for _, c := range s.Cols {
 			n += kernels.Held(c)
+		}
+		for _, k := range s.Keys {
+			if !slices.Contains(s.Cols, k) {
+				n += kernels.Held(k)
+			}
 		}
 	}
 	for _, g := range l.gone {
@@ -102,21 +119,27 @@ func (l *Log) Bytes() int64 {
 	return int64(n)
 }
 
-// Add takes rows, whose arrays and hashes are the log's from now on.
-func (l *Log) Add(cols []arrow.Array, hash []uint64) *Segment {
-	s := &Segment{Cols: cols, Hash: hash, first: l.next}
-	l.next += uint64(len(hash))
-	l.n += len(hash)
-	l.looks += int64(len(hash))
+// Add takes n rows and their keys, whose arrays are the log's from now on.
+func (l *Log) Add(cols, keys []arrow.Array, n int) *Segment {
+	s := &Segment{Cols: cols, Keys: keys, n: n, first: l.next}
+	l.next += uint64(n)
+	l.n += n
+	l.looks += int64(n)
 	l.segments = append(l.segments, s)
 	return s
 }
 
 // Merge puts two segments together, the second of which came right behind the first. They are none any more.
 func (l *Log) Merge(a, b *Segment) *Segment {
-	m := &Segment{Cols: make([]arrow.Array, len(a.Cols)), Hash: slices.Concat(a.Hash, b.Hash), first: a.first}
-	for i := range m.Cols {
-		m.Cols[i] = kernels.Concat([]arrow.Array{a.Cols[i], b.Cols[i]})
+	m := &Segment{n: a.n + b.n, first: a.first}
+	m.Cols, m.Keys = columns(a, func(i int, c arrow.Array) arrow.Array {
+		if i < len(a.Cols) {
+			return kernels.Concat([]arrow.Array{c, b.Cols[i]})
+		}
+		return kernels.Concat([]arrow.Array{c, b.Keys[i-len(a.Cols)]})
+	})
+	if a.groups != nil && b.groups != nil {
+		m.groups = slices.Concat(a.groups, b.groups)
 	}
 	if a.numbers != nil || b.numbers != nil || a.first+uint64(a.Len()) != b.first {
 		m.numbers = slices.Concat(a.every(), b.every())
@@ -125,6 +148,21 @@ func (l *Log) Merge(a, b *Segment) *Segment {
 	l.segments[at] = m
 	l.segments = slices.Delete(l.segments, at+1, at+2)
 	return m
+}
+
+// columns makes columns and keys of others; a key that is a column stays one.
+func columns(s *Segment, made func(i int, c arrow.Array) arrow.Array) (cols, keys []arrow.Array) {
+	for i, c := range s.Cols {
+		cols = append(cols, made(i, c))
+	}
+	for i, k := range s.Keys {
+		if at := slices.Index(s.Cols, k); at >= 0 {
+			keys = append(keys, cols[at])
+		} else {
+			keys = append(keys, made(len(s.Cols)+i, k))
+		}
+	}
+	return cols, keys
 }
 
 // every is the numbers of the rows.
@@ -151,11 +189,23 @@ func (l *Log) Drop(s *Segment) {
 // Narrow keeps some rows of a segment, in their order, and drops the others.
 func (l *Log) Narrow(s *Segment, rows []int32) *Segment {
 	l.forget(s, rows)
-	out := &Segment{Cols: kernels.TakeBatch(s.Cols, rows), Hash: make([]uint64, len(rows)), numbers: make([]uint64, len(rows))}
-	for i, r := range rows {
-		out.Hash[i], out.numbers[i] = s.Hash[r], s.number(int(r))
-	}
+	out := s.take(rows)
 	l.segments[l.at(s)] = out
+	return out
+}
+
+func (s *Segment) take(rows []int32) *Segment {
+	out := &Segment{n: len(rows), numbers: make([]uint64, len(rows))}
+	out.Cols, out.Keys = columns(s, func(_ int, c arrow.Array) arrow.Array { return kernels.Take(c, rows) })
+	for i, r := range rows {
+		out.numbers[i] = s.number(int(r))
+	}
+	if s.groups != nil {
+		out.groups = make([]uint8, len(rows))
+		for i, r := range rows {
+			out.groups[i] = s.groups[r]
+		}
+	}
 	return out
 }
 
@@ -289,7 +339,7 @@ func (l *Log) part(from uint64, gone []goneSegment) (Part, error) {
 	return Part{l.Decl.Name, l.Decl.Version, array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(rows+dead))}, nil
 }
 
-// Restore takes the rows of a part whose key groups are mine. Hashes are not in the part: whoever knows the keys sets them (Rehash).
+// Restore takes the rows of a part whose key groups are mine. Their keys are not in the part: whoever knows them says so (Rearrange).
 func (l *Log) Restore(p Part, mine func(group uint8) bool) error {
 	if err := checkPart(p, l.Decl); err != nil {
 		return err
@@ -308,7 +358,7 @@ func (l *Log) Restore(p Part, mine func(group uint8) bool) error {
 		}
 		if !deleted.Value(i) {
 			rows = append(rows, int32(i))
-			added.Hash, added.numbers = append(added.Hash, uint64(g)), append(added.numbers, n)
+			added.groups, added.numbers = append(added.groups, g), append(added.numbers, n)
 		}
 		l.next = max(l.next, n+1)
 	}
@@ -325,6 +375,7 @@ func (l *Log) Restore(p Part, mine func(group uint8) bool) error {
 		for i := range l.types {
 			added.Cols = append(added.Cols, kernels.Take(p.Rows.Column(len(partFields)+i), rows))
 		}
+		added.n = len(rows)
 		l.segments, l.n = append(l.segments, added), l.n+len(rows)
 	}
 	for i := range l.marks {
@@ -347,31 +398,24 @@ func (l *Log) without(named map[sequence]bool) {
 		if len(rows) == 0 {
 			continue
 		}
-		left := &Segment{Cols: kernels.TakeBatch(s.Cols, rows)}
-		for _, r := range rows {
-			left.Hash, left.numbers = append(left.Hash, s.Hash[r]), append(left.numbers, s.number(int(r)))
-		}
-		kept, l.n = append(kept, left), l.n+len(rows)
+		kept, l.n = append(kept, s.take(rows)), l.n+len(rows)
 	}
 	l.segments = kept
 }
 
-// Rearrange replaces the segments by the same rows in their order, in segments of at most so many, with hashes of their keys.
-func (l *Log) Rearrange(most int, hash func(cols []arrow.Array, n int) ([]uint64, error)) error {
+// Rearrange replaces what was restored by the same rows in their order, in segments of at most so many, and with keys.
+func (l *Log) Rearrange(most int, keys func(cols []arrow.Array, n int) ([]arrow.Array, error)) error {
 	old := l.segments
 	l.segments = nil
 	for _, s := range old {
-		for from := 0; from < s.Len(); from += most {
-			to := min(from+most, s.Len())
-			part := &Segment{first: s.first + uint64(from)}
-			if s.numbers != nil {
-				part.numbers = s.numbers[from:to]
-			}
+		for from := 0; from < s.n; from += most {
+			to := min(from+most, s.n)
+			part := &Segment{n: to - from, numbers: s.numbers[from:to], groups: s.groups[from:to]}
 			for _, c := range s.Cols {
 				part.Cols = append(part.Cols, array.NewSlice(c, int64(from), int64(to)))
 			}
 			var err error
-			if part.Hash, err = hash(part.Cols, to-from); err != nil {
+			if part.Keys, err = keys(part.Cols, part.n); err != nil {
 				return err
 			}
 			l.segments = append(l.segments, part)

@@ -97,10 +97,11 @@ func concatData(parts []arrow.ArrayData) arrow.ArrayData {
 		return array.NewData(dt, n, []*memory.Buffer{vb, memory.NewBufferBytes(out)}, nil, nulls, 0)
 	case *arrow.StringType, *arrow.BinaryType:
 		offs, total := concatSpans(parts, n)
-		out := make([]byte, 0, total)
+		out := Room[byte](total)
+		at := 0
 		for _, p := range parts {
 			if s := spans(p); s[len(s)-1] > s[0] {
-				out = append(out, p.Buffers()[2].Bytes()[s[0]:s[len(s)-1]]...)
+				at += copy(out[at:], p.Buffers()[2].Bytes()[s[0]:s[len(s)-1]])
 			}
 		}
 		return array.NewData(dt, n, []*memory.Buffer{vb, buffer(offs), memory.NewBufferBytes(out)}, nil, nulls, 0)
@@ -124,13 +125,16 @@ func concatData(parts []arrow.ArrayData) arrow.ArrayData {
 		return array.NewData(dt, n, []*memory.Buffer{vb}, children, nulls, 0)
 	case arrow.FixedWidthDataType:
 		w := t.BitWidth() / 8
-		out := make([]byte, 0, n*w)
+		out := Room[byte](n * w)
+		at := 0
 		for _, p := range parts {
+			to := out[at : at+p.Len()*w]
 			if b := p.Buffers()[1]; b != nil && p.Len() > 0 {
-				out = append(out, b.Bytes()[p.Offset()*w:(p.Offset()+p.Len())*w]...)
+				copy(to, b.Bytes()[p.Offset()*w:(p.Offset()+p.Len())*w])
 			} else {
-				out = out[:len(out)+p.Len()*w]
+				clear(to)
 			}
+			at += len(to)
 		}
 		return array.NewData(dt, n, []*memory.Buffer{vb, memory.NewBufferBytes(out)}, nil, nulls, 0)
 	}
@@ -160,13 +164,17 @@ func concatValid(parts []arrow.ArrayData, n int) ([]byte, int) {
 }
 
 func concatSpans(parts []arrow.ArrayData, n int) ([]int32, int) {
-	offs := make([]int32, 1, n+1)
-	total := 0
+	offs := Room[int32](n + 1)
+	offs[0] = 0
+	to, total := offs[1:], 0
 	for _, p := range parts {
 		s := spans(p)
-		for i := range p.Len() {
-			offs = append(offs, int32(total+int(s[i+1]-s[0])))
+		shift := int32(total) - s[0]
+		ends := s[1 : p.Len()+1]
+		for i, end := range ends {
+			to[i] = end + shift
 		}
+		to = to[len(ends):]
 		total += int(s[len(s)-1] - s[0])
 		fits32(total)
 	}
