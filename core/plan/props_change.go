@@ -22,6 +22,9 @@ func Updating(n Node, emit EmitPolicy) bool {
 	case *Normalize:
 		return Live(n)
 	case *Aggregate:
+		if !in && len(n.Aggs) == 0 && len(n.Keys) > 0 {
+			return false // groups come and say nothing that may change
+		}
 		return Live(n) && !closes()
 	case *GroupTopN:
 		return Live(n) && !closes()
