@@ -42,7 +42,7 @@ type aggregate struct {
 
 	closing *closing
 	timers  *timers
-	closes  []int64 // by slot
+	closes  []int64 // by slot, where there is a closing
 
 	global bool // no keys: one group, always there
 	owner  bool // this instance has that group
@@ -52,7 +52,6 @@ type aggregate struct {
 	seen    []uint64 // by slot: the last step that touched it
 	touched []uint32 // in this step, in order
 	before  []oldRows
-	at      []int32 // by slot: scratch
 	slots   []uint32
 }
 
@@ -271,7 +270,10 @@ func (a *aggregate) begin() error {
 
 func (a *aggregate) grow() {
 	n := a.table.Slots()
-	a.seen, a.closes, a.at = grown(a.seen, n, 0), grown(a.closes, n, never), grown(a.at, n, 0)
+	a.seen = grown(a.seen, n, 0)
+	if a.closing != nil {
+		a.closes = grown(a.closes, n, never)
+	}
 }
 
 // find returns the group of each row, new ones made, and notes which of them this step touches. The key group of a row is
@@ -382,7 +384,7 @@ func (a *aggregate) endStep() (negative int64) {
 	var gone []uint32
 	for _, s := range a.touched {
 		switch {
-		case !a.table.Live(s):
+		case a.count.V[s] > 0, !a.table.Live(s):
 		case a.count.V[s] < 0:
 			negative++
 		case a.count.V[s] == 0 && !a.global:
@@ -444,18 +446,19 @@ func (a *aggregate) emitChanges(ctx *Ctx) error {
 			return err
 		}
 	}
-	for _, s := range a.touched {
-		a.at[s] = -1
-	}
-	for i, s := range now {
-		a.at[s] = int32(i)
-	}
 	unchanged := make([]bool, len(now))
-	same := 0
+	same, touched, next := 0, a.touched, 0 // touched groups not walked over yet, and the place in now of the first of them
 	for _, old := range a.before {
 		at := make([]int32, len(old.slots))
-		for i, s := range old.slots {
-			at[i] = a.at[s]
+		for i, s := range old.slots { // in the order in which they were touched, as now is
+			for ; touched[0] != s; touched = touched[1:] {
+				if next < len(now) && now[next] == touched[0] {
+					next++
+				}
+			}
+			if at[i] = -1; next < len(now) && now[next] == s {
+				at[i] = int32(next)
+			}
 		}
 		var rows []int32
 		for i, eq := range sameRows(old.cols, after, at) {
@@ -493,8 +496,10 @@ func filled(n int, v int64) []int64 {
 }
 
 func (a *aggregate) drop(slots []uint32) {
-	for _, s := range slots {
-		a.closes[s] = never
+	if a.closing != nil {
+		for _, s := range slots {
+			a.closes[s] = never
+		}
 	}
 	for _, d := range a.distinct {
 		if d != nil {

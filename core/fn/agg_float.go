@@ -51,9 +51,15 @@ func (s *floatSumAcc) Merge(other Accumulator, into []uint32) error {
 
 func (s *floatSumAcc) Result(groups []uint32) (arrow.Array, error) { return s.ResultOf(s, groups) }
 
+// lookAhead is how many groups are read before they are worked on.
+const lookAhead = 128
+
 func (s *floatSumAcc) ResultOf(of Accumulator, groups []uint32) (arrow.Array, error) {
 	out, valid, sums := make([]float64, len(groups)), newValidBits(len(groups)), &of.(*floatSumAcc).sums
 	for i, g := range groups {
+		if i%lookAhead == 0 {
+			sums.Look(groups[i:min(i+lookAhead, len(groups))])
+		}
 		switch n := sums.Rows(g); {
 		case n == 0 || s.mean && n < 0:
 			valid.null(i)

@@ -46,7 +46,9 @@ func (s *FloatSums) Resize(n int) {
 		s.acc = s.acc[:max(n, len(s.acc))]
 		return
 	}
-	s.acc = append(make([]floatAcc, 0, max(n, 2*cap(s.acc))), s.acc...)[:n]
+	more := Large(make([]floatAcc, max(n, 2*cap(s.acc))))
+	copy(more, s.acc)
+	s.acc = more[:n]
 }
 
 // Bytes is the memory held.
@@ -311,6 +313,16 @@ func (s *FloatSums) mergeOne(a *floatAcc, o *FloatSums, b *floatAcc) {
 	}
 }
 
+// Look reads the windows of groups, so that what follows finds them in the cache: its misses overlap. The result is of no meaning.
+//
+//go:noinline
+func (s *FloatSums) Look(groups []uint32) (seen int64) {
+	for _, g := range groups {
+		seen += s.acc[g].meta
+	}
+	return seen
+}
+
 // Rows is the sum of the weights of a group's rows.
 func (s *FloatSums) Rows(g uint32) int64 {
 	a := &s.acc[g]
@@ -391,6 +403,13 @@ func roundFloat(m uint64, sticky bool, exp int, negative bool) float64 {
 		if half != 0 && (rest != 0 || sticky || r&1 != 0) {
 			r++
 		}
+	}
+	if biased := exp + drop + 52 + 1023; drop == 11 && biased <= 2046 {
+		b := uint64(biased)<<52 + r - implicitBit // rounded up to 2^53, r raises the exponent, at the end to infinity
+		if negative {
+			b |= 1 << 63
+		}
+		return math.Float64frombits(b)
 	}
 	x := math.Ldexp(float64(r), exp+drop) // exact: r has at most 53 bits, or is 2^53; too large gives an infinity
 	if negative {

@@ -210,8 +210,8 @@ func negative(rows arrow.RecordBatch) []int64 {
 func BenchmarkGroupedSum(b *testing.B) {
 	paceCollector()
 	s := open(b)
-	_, rows := query(b, s, "SELECT (range * 7919) % 1000000 AS k, range AS v FROM range(10000000)")
-	m := maintain(b, "SELECT k, sum(v) AS s FROM t GROUP BY k", map[string][]arrow.RecordBatch{"t": rows})
+	_, rows := query(b, s, "SELECT (range * 7919) % 1000000 AS k, range % 15 AS v, (range * 31 % 1000003) / 7.0::DOUBLE AS d FROM range(10000000)")
+	m := maintain(b, "SELECT k, count(*) AS n, sum(v) AS s, sum(d) AS t FROM t GROUP BY k", map[string][]arrow.RecordBatch{"t": rows})
 	r := rand.New(rand.NewPCG(1, 2))
 	var steps []arrow.RecordBatch
 	for range 50 {
