@@ -29,12 +29,13 @@ type firstRows struct {
 	places   int
 	numbered bool
 
-	part  *expr.Program
-	order *expr.Program
-	words *orderWords
-	plain []int // by order column: the column of the row that it is, or -1
-	cols  int
-	nPart int
+	part     *expr.Program
+	computed *expr.Program // the order columns that are none of the row's
+	words    *orderWords
+	order    []int  // by order column: which one of the row's it is, or the complement of which one of those computed
+	reads    []bool // of the row's columns: what is evaluated needs it
+	cols     int
+	nPart    int
 
 	rows *state.Table
 	vals []state.Values
@@ -76,8 +77,30 @@ type firstRow struct {
 
 // rowsOfStep is a batch whose rows may be stored at the step's end.
 type rowsOfStep struct {
-	cols  []arrow.Array
-	order orderOfBatch
+	cols     []arrow.Array // the row's; nil: late has it
+	late     *lateBatch
+	computed []arrow.Array
+	order    orderOfBatch
+}
+
+func (b *rowsOfStep) column(i int) arrow.Array {
+	if c := b.cols[i]; c != nil {
+		return c
+	}
+	return b.late.Column(i)
+}
+
+// take narrows the batch to some rows; their order is not asked for any more.
+func (b *rowsOfStep) take(rows []int32) rowsOfStep {
+	out := rowsOfStep{cols: make([]arrow.Array, len(b.cols)), computed: kernels.TakeBatch(b.computed, rows)}
+	for i := range out.cols {
+		if c := b.cols[i]; c != nil {
+			out.cols[i] = kernels.Take(c, rows)
+		} else {
+			out.cols[i] = b.late.some(i, rows)
+		}
+	}
+	return out
 }
 
 // fewRows is how many rows a partition has room for at first: with one stored row among many places it would take more than the row.
@@ -102,15 +125,25 @@ func newFirstRows(t *topN, decl state.Decl, part, order []expr.Expr, keys []rowk
 	f := &firstRows{when: t.when, places: int(t.limit), numbered: t.numbered, part: t.part, parts: t.parts, cols: t.cols, nPart: t.nPart, vals: t.vals}
 	order, keys = undecided(part, order, keys)
 	var err error
-	if f.order, err = expr.CompileAll(order, layoutOf(cols)); err != nil {
+	f.words = newOrderWords(exprTypes(order), keys)
+	f.order = make([]int, len(order))
+	var computed []expr.Expr
+	layout := layoutOf(cols)
+	for i, e := range order {
+		if c, ok := e.(*expr.Col); ok {
+			f.order[i] = layout[c.ID]
+			continue
+		}
+		f.order[i] = ^len(computed)
+		computed = append(computed, e)
+	}
+	if f.computed, err = expr.CompileAll(computed, layout); err != nil {
 		return nil, err
 	}
-	f.words = newOrderWords(exprTypes(order), keys)
-	f.plain = make([]int, len(order))
-	for i, e := range order {
-		f.plain[i] = -1
-		if c, ok := e.(*expr.Col); ok {
-			f.plain[i] = slices.IndexFunc(cols, func(col plan.Column) bool { return col.ID == c.ID })
+	f.reads = make([]bool, len(cols))
+	for _, e := range slices.Concat(part, computed) {
+		for id := range plan.ExprColumns(e) {
+			f.reads[layout[id]] = true
 		}
 	}
 	decl.Values = valueNames(cols)
@@ -140,9 +173,31 @@ func undecided(part, order []expr.Expr, keys []rowkey.Key) ([]expr.Expr, []rowke
 	return left, leftKeys
 }
 
-// Prepare puts the partition and order columns behind the row's.
+// Prepare puts the partition columns and what the order computes behind the row's columns.
 func (f *firstRows) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
-	return withKeys(f.part, f.order, env, d.Columns(), d.Rows())
+	b := late(d)
+	if b == nil {
+		return withKeys(f.part, f.computed, env, d.Columns(), d.Rows())
+	}
+	cols := make([]arrow.Array, f.cols)
+	for i, read := range f.reads {
+		if read {
+			cols[i] = b.Column(i)
+		}
+	}
+	in, err := withKeys(f.part, f.computed, env, cols, b.n)
+	in.late = b
+	return in, err
+}
+
+// orderOf gives the order columns of rows by the columns of these and what was computed of them.
+func (f *firstRows) orderOf(column func(i int) arrow.Array, computed []arrow.Array) orderColumns {
+	return func(i int) arrow.Array {
+		if at := f.order[i]; at < 0 {
+			return computed[^at]
+		}
+		return column(f.order[i])
+	}
 }
 
 func (f *firstRows) Process(_ *Ctx, _ int, in Batch) error {
@@ -159,10 +214,12 @@ func (f *firstRows) offer(in Batch) {
 	}
 	f.partSlot = resize(f.partSlot, in.N)
 	f.find(&in, f.partSlot)
-	order := in.Cols[f.cols+f.nPart:]
-	f.lead = f.words.read(0, order, in.N, f.lead[:0])
+	b := rowsOfStep{cols: in.Cols[:f.cols], late: in.late, computed: in.Cols[f.cols+f.nPart:]}
+	rows := b
+	b.order = orderOfBatch{of: f.words, cols: f.orderOf(rows.column, b.computed), n: in.N}
+	f.lead = f.words.read(0, b.order.cols, in.N, f.lead[:0])
 	first := uint32(len(f.batches)) << batchShift
-	f.batches = append(f.batches, rowsOfStep{in.Cols[:f.cols], orderOfBatch{of: f.words, cols: order, n: in.N}})
+	f.batches = append(f.batches, b)
 	for i, p := range f.partSlot {
 		if h := f.heads.At(p); f.lead[i] <= h.bound {
 			f.place(p, h, firstRow{f.lead[i], state.NoSlot, first | uint32(i)})
@@ -306,6 +363,7 @@ func (f *firstRows) store() {
 		}
 	}
 	if len(f.fresh) > 0 {
+		f.narrow()
 		from := len(f.made)
 		f.made = slices.Grow(f.made, len(f.fresh))[:from+len(f.fresh)]
 		f.put(f.made[from:])
@@ -323,6 +381,27 @@ func (f *firstRows) store() {
 	f.batches = f.batches[:0]
 }
 
+// narrow gathers of late batches the rows that are to be stored.
+func (f *firstRows) narrow() {
+	rows := make([][]int32, len(f.batches)) // of those that are late
+	for i := range rows {
+		if f.batches[i].late != nil {
+			rows[i] = []int32{}
+		}
+	}
+	for i, r := range f.fresh {
+		if at := r >> batchShift; rows[at] != nil {
+			f.fresh[i] = at<<batchShift | uint32(len(rows[at]))
+			rows[at] = append(rows[at], int32(r%batchRows))
+		}
+	}
+	for i, some := range rows {
+		if some != nil {
+			f.batches[i] = f.batches[i].take(some)
+		}
+	}
+}
+
 // put makes slots of fresh rows.
 func (f *firstRows) put(slots []uint32) {
 	f.rows.Append(f.groups, slots)
@@ -331,15 +410,11 @@ func (f *firstRows) put(slots []uint32) {
 		cols[i] = f.take(func(b *rowsOfStep) arrow.Array { return b.cols[i] })
 		v.Put(slots, cols[i], all)
 	}
-	order := make([]arrow.Array, len(f.plain))
-	for i, c := range f.plain {
-		if c >= 0 {
-			order[i] = cols[c]
-		} else {
-			order[i] = f.take(func(b *rowsOfStep) arrow.Array { return b.order.cols[i] })
-		}
+	computed := make([]arrow.Array, len(f.batches[0].computed))
+	for i := range computed {
+		computed[i] = f.take(func(b *rowsOfStep) arrow.Array { return b.computed[i] })
 	}
-	f.keys.put(f.words, order, slots, f.rows.Slots())
+	f.keys.put(f.words, f.orderOf(func(i int) arrow.Array { return cols[i] }, computed), slots, f.rows.Slots())
 }
 
 // allRows are the numbers of n rows.
@@ -517,13 +592,13 @@ func (f *firstRows) Restored(env *fn.Env) error {
 	if err != nil {
 		return err
 	}
-	in, err := withKeys(f.part, f.order, env, cols, len(slots))
+	in, err := withKeys(f.part, f.computed, env, cols, len(slots))
 	if err != nil {
 		return err
 	}
 	parts := make([]uint32, in.N)
 	f.find(&in, parts)
-	order := in.Cols[f.cols+f.nPart:]
+	order := f.orderOf(func(i int) arrow.Array { return cols[i] }, in.Cols[f.cols+f.nPart:])
 	f.keys.put(f.words, order, slots, f.rows.Slots())
 	lead := f.words.read(0, order, in.N, nil)
 	for i, s := range slots {

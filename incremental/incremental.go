@@ -97,6 +97,20 @@ func (n *node) ctx(env *fn.Env, g *Graph) *Ctx {
 	return c
 }
 
+// makeLate tells a join, below projections of columns, that its reader drops most rows.
+func (n *node) makeLate() {
+	for _, op := range n.inst {
+		switch op := op.(type) {
+		case *project:
+			if op.at != nil {
+				n.inputs[0].makeLate()
+			}
+		case *join:
+			op.late = true
+		}
+	}
+}
+
 // collect takes what an instance emitted.
 func (n *node) collect(c *Ctx) {
 	n.out = append(n.out, c.out...)
@@ -373,6 +387,9 @@ func (b *builder) node(n plan.Node, path string) (*node, error) {
 				o.own(len(out.inst)-1, instances)
 			}
 		}
+	}
+	if _, ok := out.inst[0].(*firstRows); ok {
+		out.inputs[0].makeLate()
 	}
 	b.g.nodes = append(b.g.nodes, out)
 	return out, nil

@@ -38,6 +38,7 @@ type join struct {
 	weighted bool // some side has rows with weights
 	on       *expr.Program
 	reads    []bool // of the joined columns: the condition reads it
+	late     bool   // the reader drops most rows: it asks for the columns of those that it keeps
 	types    [2][]types.Type
 	kept     [2]bool // rows of the side are shown for themselves
 	bounded  [2]bool // the input ends by itself: its rows are judged at its end, so that none is shown and taken back
@@ -289,7 +290,7 @@ func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair, partners []int6
 		if !all {
 			pairs = pickRows(pairs, sel)
 			for i, c := range cols {
-				if c != nil && j.emitsPairs() {
+				if c != nil && j.emitsPairs() && !j.lateFor(port) {
 					cols[i] = kernels.Take(c, sel)
 				}
 			}
@@ -307,6 +308,9 @@ func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair, partners []int6
 	}
 	if !j.emitsPairs() || len(pairs) == 0 {
 		return nil
+	}
+	if j.lateFor(port) {
+		return ctx.emitLate(len(pairs), j.gatherer(port, in, pairs))
 	}
 	if err := j.columns(port, in, pairs, cols, nil); err != nil {
 		return err
@@ -349,6 +353,31 @@ func inRow(rows []int32) bool {
 		}
 	}
 	return len(rows) > 0
+}
+
+// lateFor reports whether the columns of joined rows are left to the reader: of a log they stay as they are.
+func (j *join) lateFor(port int) bool { return j.late && !j.weighted && j.logged[1-port] != nil }
+
+// gatherer makes the columns of joined rows, left columns first.
+func (j *join) gatherer(port int, in *Batch, pairs []pair) gatherer {
+	own, slots := make([]int32, len(pairs)), make([]uint32, len(pairs))
+	for i, p := range pairs {
+		own[i], slots[i] = p.row, p.slot
+	}
+	left, mine, theirs := len(j.types[0]), in.Cols, j.logged[1-port].gatherer(slots)
+	return func(col int, rows []int32) arrow.Array {
+		side, at := 0, col
+		if col >= left {
+			side, at = 1, col-left
+		}
+		switch {
+		case side != port:
+			return theirs(at, rows)
+		case rows != nil:
+			return kernels.Take(mine[at], pickRows(own, rows))
+		}
+		return kernels.Take(mine[at], own)
+	}
 }
 
 // weights multiplies; nil while both sides are append-only.

@@ -42,6 +42,8 @@ type Batch struct {
 	Hash []uint64
 	// Places of a source's rows, for its scans.
 	Places *flow.Places
+	// late has the columns that are nil in Cols; nil: none is.
+	late *lateBatch
 }
 
 func batchOf(d flow.Delta) Batch {
@@ -62,9 +64,12 @@ func (b *Batch) take(rows []int32) Batch {
 	for i, c := range b.Cols {
 		if same := slices.Index(b.Cols[:i], c); same >= 0 { // a key that is a column of the row
 			out.Cols[i] = out.Cols[same]
-		} else {
+		} else if c != nil {
 			out.Cols[i] = kernels.Take(c, rows)
 		}
+	}
+	if b.late != nil {
+		out.late = b.late.take(rows)
 	}
 	return out
 }
@@ -79,7 +84,12 @@ func (b *Batch) slice(from, to int) Batch {
 		out.Hash = b.Hash[from:to]
 	}
 	for i, c := range b.Cols {
-		out.Cols[i] = array.NewSlice(c, int64(from), int64(to))
+		if c != nil {
+			out.Cols[i] = array.NewSlice(c, int64(from), int64(to))
+		}
+	}
+	if b.late != nil {
+		out.late = b.late.take(allRows(to)[from:])
 	}
 	if b.W != nil {
 		out.W = b.W[from:to]
@@ -146,6 +156,16 @@ func (c *Ctx) Emit(cols []arrow.Array, n int, w []int64) error {
 		cols, n = kernels.TakeBatch(cols, rows), len(rows)
 	}
 	c.out = append(c.out, flow.Delta{Batch: array.NewRecordBatch(c.schema, cols, int64(n))})
+	return nil
+}
+
+// emitLate gives rows without weights whose columns are gathered when they are asked for, in this step.
+func (c *Ctx) emitLate(n int, g gatherer) error {
+	if err := interrupted(c.run); err != nil {
+		return err
+	}
+	c.rows += int64(n)
+	c.out = append(c.out, flow.Delta{Batch: newLateBatch(c.schema, n, g)})
 	return nil
 }
 

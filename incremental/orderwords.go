@@ -14,6 +14,7 @@ import (
 // orderWords reads the order keys of rows as words, which order as the values of the leading columns do; what they leave open the
 // encoded keys of the rest decide. There is at least one word, the lead, by which most rows are told apart.
 type orderWords struct {
+	cols  int
 	words []orderWord
 	from  int             // of the columns: the first of the rest
 	rest  *rowkey.Encoder // of the rest; nil: there is none
@@ -33,7 +34,7 @@ type orderWord struct {
 const maxOrderWords = 4
 
 func newOrderWords(ts []types.Type, keys []rowkey.Key) *orderWords {
-	o := &orderWords{}
+	o := &orderWords{cols: len(ts)}
 	for ; o.from < len(ts); o.from++ {
 		t := ts[o.from]
 		w, width := orderWord{col: o.from, typ: t, key: keys[o.from], null: 1 << o.from}, rowkey.Width(t)
@@ -59,16 +60,20 @@ func newOrderWords(ts []types.Type, keys []rowkey.Key) *orderWords {
 	return o
 }
 
+// orderColumns gives the columns of an order, of some rows.
+type orderColumns func(i int) arrow.Array
+
 // read appends word w of n rows to dst.
-func (o *orderWords) read(w int, cols []arrow.Array, n int, dst []uint64) []uint64 {
+func (o *orderWords) read(w int, cols orderColumns, n int, dst []uint64) []uint64 {
 	x := o.words[w]
 	switch {
 	case x.col < 0:
 		return append(dst, make([]uint64, n)...)
 	case x.half == 0:
-		return kernels.FirstWords(cols[x.col], x.typ, kernels.SortKey{Desc: x.key.Desc, NullsFirst: x.key.NullsFirst, Exact: x.key.Exact}, dst)
+		return kernels.FirstWords(cols(x.col), x.typ, kernels.SortKey{Desc: x.key.Desc, NullsFirst: x.key.NullsFirst, Exact: x.key.Exact}, dst)
 	}
-	o.wide = rowkey.Wide(cols[x.col], x.typ, o.wide[:0])
+	col := cols(x.col)
+	o.wide = rowkey.Wide(col, x.typ, o.wide[:0])
 	invert, null := uint64(0), ^uint64(0)
 	if x.key.Desc {
 		invert = ^invert
@@ -76,7 +81,7 @@ func (o *orderWords) read(w int, cols []arrow.Array, n int, dst []uint64) []uint
 	if x.key.NullsFirst {
 		null = 0
 	}
-	valid := kernels.Valid(cols[x.col])
+	valid := kernels.Valid(col)
 	for i, v := range o.wide {
 		if valid != nil && !kernels.Bit(valid, i) {
 			dst = append(dst, null)
@@ -88,12 +93,12 @@ func (o *orderWords) read(w int, cols []arrow.Array, n int, dst []uint64) []uint
 }
 
 // nulls has a bit for each column of words that is NULL in a row; nil when none is.
-func (o *orderWords) nulls(cols []arrow.Array, n int) (out []uint8) {
+func (o *orderWords) nulls(cols orderColumns, n int) (out []uint8) {
 	for _, w := range o.words {
 		if w.null == 0 || w.col < 0 || w.half == 2 {
 			continue
 		}
-		valid := kernels.Valid(cols[w.col])
+		valid := kernels.Valid(cols(w.col))
 		if valid == nil {
 			continue
 		}
@@ -109,11 +114,20 @@ func (o *orderWords) nulls(cols []arrow.Array, n int) (out []uint8) {
 	return out
 }
 
+// encodeRest encodes what the words leave open; valid until the next call.
+func (o *orderWords) encodeRest(cols orderColumns, n int) rowkey.Rows {
+	rest := make([]arrow.Array, o.cols-o.from)
+	for i := range rest {
+		rest[i] = cols(o.from + i)
+	}
+	return o.rest.Encode(rest, n)
+}
+
 // orderOfBatch is the order keys of a batch's rows. What the lead decides needs no more, so that the other words are made when they
 // are first asked for.
 type orderOfBatch struct {
 	of    *orderWords
-	cols  []arrow.Array
+	cols  orderColumns
 	n     int
 	words [maxOrderWords][]uint64
 	null  []uint8
@@ -140,7 +154,7 @@ func (b *orderOfBatch) nullsOf(row uint32) uint8 {
 
 func (b *orderOfBatch) restOf(row uint32) []byte {
 	if b.rest.Offs == nil {
-		r := b.of.rest.Encode(b.cols[b.of.from:], b.n)
+		r := b.of.encodeRest(b.cols, b.n)
 		b.rest = rowkey.Rows{Data: slices.Clone(r.Data), Offs: slices.Clone(r.Offs)}
 	}
 	return b.rest.Row(int(row))
@@ -155,7 +169,7 @@ type storedOrder struct {
 }
 
 // put stores the keys of rows, which the columns are of.
-func (s *storedOrder) put(o *orderWords, cols []arrow.Array, slots []uint32, room int) {
+func (s *storedOrder) put(o *orderWords, cols orderColumns, slots []uint32, room int) {
 	n := len(slots)
 	for w := 1; w < len(o.words); w++ {
 		s.words[w].Resize(room)
@@ -176,7 +190,7 @@ func (s *storedOrder) put(o *orderWords, cols []arrow.Array, slots []uint32, roo
 		return
 	}
 	s.rest.Resize(room)
-	rest := o.rest.Encode(cols[o.from:], n)
+	rest := o.encodeRest(cols, n)
 	for i, slot := range slots {
 		s.rest.Set(slot, rest.Row(i))
 	}

@@ -285,29 +285,40 @@ func (l *rowLog) restored(prepare func(cols []arrow.Array, n int) (Batch, error)
 
 // at gives the columns of some rows.
 func (l *rowLog) at(slots []uint32) func(col int) (arrow.Array, error) {
-	var parts []*logPart
+	gather := l.gatherer(slots)
+	return func(col int) (arrow.Array, error) { return gather(col, nil), nil }
+}
+
+// gatherer makes columns of some rows, also when the log has dropped them: it holds their arrays.
+func (l *rowLog) gatherer(slots []uint32) gatherer {
+	var parts []*state.Segment
+	var ids []uint32
 	l.places = grown(l.places, len(l.named), 0)
 	places := make([]uint32, len(slots))
 	for i, s := range slots {
 		id := s >> partBits
-		if at := l.places[id]; int(at) >= len(parts) || parts[at].id != id {
-			l.places[id], parts = uint32(len(parts)), append(parts, l.named[id])
+		if at := l.places[id]; int(at) >= len(ids) || ids[at] != id {
+			l.places[id], ids, parts = uint32(len(ids)), append(ids, id), append(parts, l.named[id].Segment)
 		}
 		places[i] = l.places[id]<<partBits | s&partMask
 	}
-	if len(parts) == 1 {
-		rows := make([]int32, len(slots))
-		for i, s := range places {
-			rows[i] = int32(s)
+	return func(col int, rows []int32) arrow.Array {
+		at := places
+		if rows != nil {
+			at = pickRows(places, rows)
 		}
-		return func(col int) (arrow.Array, error) { return kernels.Take(parts[0].Cols[col], rows), nil }
-	}
-	return func(col int) (arrow.Array, error) {
+		if len(parts) == 1 {
+			one := make([]int32, len(at))
+			for i, s := range at {
+				one[i] = int32(s)
+			}
+			return kernels.Take(parts[0].Cols[col], one)
+		}
 		chunks := make([]arrow.Array, len(parts))
 		for i, p := range parts {
 			chunks[i] = p.Cols[col]
 		}
-		return kernels.NewChunked(chunks, partBits).Take(places), nil
+		return kernels.NewChunked(chunks, partBits).Take(at)
 	}
 }
 

@@ -182,12 +182,15 @@ func (g *Graph) runPlain(env *fn.Env, n *node, inputs [][]flow.Delta) error {
 			if err := interrupted(g.ctx); err != nil {
 				return err
 			}
-			in := batchOf(d)
-			if n.keyed != nil {
-				var err error
-				if in, err = n.keyed[0].Prepare(env, port, d); err != nil {
+			if n.keyed == nil {
+				if err := processPlain(n.inst[0], ctx, port, d); err != nil {
 					return err
 				}
+				continue
+			}
+			in, err := n.keyed[0].Prepare(env, port, d)
+			if err != nil {
+				return err
 			}
 			if err := n.inst[0].Process(ctx, port, in); err != nil {
 				return err
@@ -201,12 +204,22 @@ func (g *Graph) runPlain(env *fn.Env, n *node, inputs [][]flow.Delta) error {
 	return nil
 }
 
+// processPlain gives a delta to an operator without keys.
+func processPlain(op Operator, ctx *Ctx, port int, d flow.Delta) error {
+	if p, ok := op.(*project); ok && p.at != nil {
+		if b := late(d); b != nil {
+			return p.passLate(ctx, b)
+		}
+	}
+	return op.Process(ctx, port, batchOf(d))
+}
+
 // runSpread runs a stateless node over its deltas side by side; the output keeps their order.
 func (g *Graph) runSpread(env *fn.Env, n *node, deltas []flow.Delta) error {
 	ctxs := make([]*Ctx, len(deltas))
 	err := parallel(g.opts.Parallelism, len(deltas), func(i int) error {
 		ctxs[i] = n.ctx(env, g)
-		return n.inst[0].Process(ctxs[i], 0, batchOf(deltas[i]))
+		return processPlain(n.inst[0], ctxs[i], 0, deltas[i])
 	})
 	if err != nil {
 		return err
