@@ -106,7 +106,7 @@ func grown[T any](s []T, n int, v T) []T {
 
 // hashOf hashes rows of columns into memory of its own.
 func hashOf(cols []arrow.Array, n int) []uint64 {
-	out := make([]uint64, n)
+	out := kernels.Room[uint64](n)
 	kernels.HashColumns(cols, n, out)
 	return out
 }

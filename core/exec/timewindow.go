@@ -79,16 +79,19 @@ func (w *TimeWindow) Apply(env *fn.Env, cols []arrow.Array, keep, n int) ([]arro
 	if at.NullN() > 0 {
 		valid = at.IsValid
 	}
-	rows, starts, ends, err := w.cut.Windows(times, valid, make([]int32, 0, n), make([]int64, 0, n), make([]int64, 0, n))
+	var rows []int32
+	starts, ends := kernels.Room[int64](n), kernels.Room[int64](n)
+	if w.cut.Tumbling() {
+		err = w.cut.Window(times[:n], valid, starts, ends)
+	} else if rows, starts, ends, err = w.cut.Windows(times, valid, make([]int32, 0, n), starts[:0], ends[:0]); err == nil && !isIdentity(rows, n) {
+		cols = kernels.TakeBatch(cols, rows)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	if !isIdentity(rows, n) {
-		cols = kernels.TakeBatch(cols, rows)
-	}
 	var mask []byte
 	if valid != nil {
-		mask = kernels.Ones(len(rows))
+		mask = kernels.Ones(len(starts))
 		for i, s := range starts {
 			if s == window.NullStart {
 				kernels.ClearBit(mask, i)
@@ -97,7 +100,7 @@ func (w *TimeWindow) Apply(env *fn.Env, cols []arrow.Array, keep, n int) ([]arro
 	}
 	out := append(make([]arrow.Array, 0, len(cols)+2), cols[:keep]...)
 	out = append(out, kernels.NewFixed(w.edge, starts, mask), kernels.NewFixed(w.edge, ends, mask))
-	return append(out, cols[keep:]...), len(rows), nil
+	return append(out, cols[keep:]...), len(starts), nil
 }
 
 // Micros reads a date or timestamp column as microseconds since 1970. What stands below a NULL is arbitrary.
@@ -121,7 +124,7 @@ func Micros(a arrow.Array, t types.Type) ([]int64, error) {
 
 // scaled multiplies times, and refuses those that are not NULL and overflow.
 func scaled[T int32 | int64](a arrow.Array, v []T, by int64, t types.Type) ([]int64, error) {
-	out, most := make([]int64, a.Len()), math.MaxInt64/by
+	out, most := kernels.Room[int64](a.Len()), math.MaxInt64/by
 	far := false
 	for i, x := range v[:len(out)] {
 		out[i] = int64(x) * by

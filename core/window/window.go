@@ -94,22 +94,18 @@ func (c Cut) Tumbling() bool { return !c.cumulate && c.size == c.slide }
 // Windows appends, for the time of each row, its windows in rising order: the row's number, start and end. valid nil means
 // that all times are known; a row whose time is NULL gets one window with NULL edges, marked by start > end.
 func (c Cut) Windows(times []int64, valid func(i int) bool, rows []int32, starts, ends []int64) ([]int32, []int64, []int64, error) {
-	var first Span
-	if c.Tumbling() {
-		first = c.size
-	}
 	for i, t := range times {
 		if valid != nil && !valid(i) {
 			rows, starts, ends = append(rows, int32(i)), append(starts, NullStart), append(ends, NullEnd)
 			continue
 		}
 		if t > limit || t < -limit {
-			return nil, nil, nil, errs.New(errs.Data, "assign windows", "the time %s lies outside what windows can hold", time.UnixMicro(t).UTC())
+			return nil, nil, nil, tooFar(t)
 		}
 		switch {
-		case first != (Span{}):
-			s := first.Floor(t)
-			rows, starts, ends = append(rows, int32(i)), append(starts, s), append(ends, first.Add(s, 1))
+		case c.Tumbling():
+			s := c.size.Floor(t)
+			rows, starts, ends = append(rows, int32(i)), append(starts, s), append(ends, c.size.Add(s, 1))
 		case c.cumulate:
 			s := c.size.Floor(t)
 			end := c.size.Add(s, 1)
@@ -134,6 +130,30 @@ func (c Cut) Windows(times []int64, valid func(i int) bool, rows []int32, starts
 		}
 	}
 	return rows, starts, ends, nil
+}
+
+// Window writes the start and end of each row's window, of a tumbling cut; see Windows. Rows of one window come together, mostly.
+func (c Cut) Window(times []int64, valid func(i int) bool, starts, ends []int64) error {
+	from, to := int64(0), int64(0)
+	for i, t := range times {
+		switch {
+		case valid != nil && !valid(i):
+			starts[i], ends[i] = NullStart, NullEnd
+			continue
+		case t >= from && t < to:
+		case t > limit || t < -limit:
+			return tooFar(t)
+		default:
+			from = c.size.Floor(t)
+			to = c.size.Add(from, 1)
+		}
+		starts[i], ends[i] = from, to
+	}
+	return nil
+}
+
+func tooFar(t int64) error {
+	return errs.New(errs.Data, "assign windows", "the time %s lies outside what windows can hold", time.UnixMicro(t).UTC())
 }
 
 // NullStart and NullEnd mark the window of a row without a time.

@@ -113,3 +113,22 @@ func TestNullAndFarTimes(t *testing.T) {
 		t.Error("a time at the end of int64 was given a window")
 	}
 }
+
+// TestWindowIsWindows gives rising, falling and far times to both.
+func TestWindowIsWindows(t *testing.T) {
+	for _, c := range []Cut{Tumble(Span{Micros: 7}), Tumble(Span{Micros: minute}), Tumble(Span{Months: 1})} {
+		times := []int64{0, 3, 6, 7, -1, -7, -8, 5, at("2024-02-29 12:00:00"), at("2024-02-01 00:00:00"), at("2024-03-01 00:00:00"), 1 << 62, limit - 8, -limit + 8, 9}
+		valid := func(i int) bool { return times[i] != 1<<62 }
+		_, starts, ends, err := c.Windows(times, valid, nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, e := make([]int64, len(times)), make([]int64, len(times))
+		if err := c.Window(times, valid, s, e); err != nil || !slices.Equal(s, starts) || !slices.Equal(e, ends) {
+			t.Errorf("%v: starts %v ends %v err %v, not %v %v", c, s, e, err, starts, ends)
+		}
+		if c.Window(times, nil, s, e) == nil {
+			t.Errorf("%v: a far time has a window", c)
+		}
+	}
+}
