@@ -460,7 +460,7 @@ func (a *aggregate) emitChanges(ctx *Ctx) error {
 				at[i] = int32(next)
 			}
 		}
-		var rows []int32
+		rows := make([]int32, 0, len(old.slots))
 		for i, eq := range sameRows(old.cols, after, at) {
 			if eq {
 				unchanged[at[i]] = true
@@ -469,10 +469,12 @@ func (a *aggregate) emitChanges(ctx *Ctx) error {
 				rows = append(rows, int32(i))
 			}
 		}
-		if len(rows) > 0 {
-			if err := ctx.Emit(kernels.TakeBatch(old.cols, rows), len(rows), filled(len(rows), -1)); err != nil {
-				return err
-			}
+		cols := old.cols
+		if len(rows) < len(old.slots) {
+			cols = kernels.TakeBatch(cols, rows)
+		}
+		if err := ctx.Emit(cols, len(rows), filled(len(rows), -1)); err != nil {
+			return err
 		}
 	}
 	if same == 0 {
