@@ -8,6 +8,8 @@ import (
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/core/window"
 )
 
 // Keys that are functions of other keys tell no groups apart: GROUP BY x, x - 1, 'a' has the groups of x. They are left out of
@@ -37,6 +39,13 @@ func deriveKeys(n *plan.Aggregate) (*derivedKeys, error) {
 		}
 		for i, k := range keys {
 			keys[i] = expr.Substitute(k, from)
+		}
+	}
+	if w, ok := n.Input.(*plan.TimeWindow); ok {
+		if end := endOf(w); end != nil {
+			for i, k := range keys {
+				keys[i] = expr.Substitute(k, map[expr.ColID]expr.Expr{w.End.ID: end})
+			}
 		}
 	}
 	d := &derivedKeys{}
@@ -69,6 +78,22 @@ func deriveKeys(n *plan.Aggregate) (*derivedKeys, error) {
 	var err error
 	d.prog, err = expr.CompileAll(es, layout)
 	return d, err
+}
+
+// endOf is the end of a window as a function of its start; nil if windows differ in length.
+func endOf(w *plan.TimeWindow) expr.Expr {
+	if w.Kind != plan.Tumble && w.Kind != plan.Hop || w.Size.Months != 0 {
+		return nil
+	}
+	size, err := window.SpanOf(w.Size)
+	if err != nil {
+		return nil
+	}
+	end, err := expr.NewCall("+", w.Pos, w.Start.Ref(), &expr.Lit{V: types.IntervalValue{Micros: size.Micros}, T: types.Span})
+	if err != nil || !end.Type().Equal(w.End.Type) {
+		return nil
+	}
+	return end
 }
 
 func columnsOf(e expr.Expr) []expr.ColID {

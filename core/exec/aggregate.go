@@ -31,6 +31,7 @@ type aggregate struct {
 	prep   *Prepared
 	sets   [][]int
 	keys   *derivedKeys // nil: all keys tell groups apart
+	slices *slicing     // nil: rows come with their windows, or without any
 	acct   *account
 	loads  []stored    // of a part: groups that were spilled
 	tables *partTables // of a part: those of its siblings; nil: none are handed on
@@ -49,7 +50,15 @@ type aggregate struct {
 }
 
 func newAggregate(n *plan.Aggregate, env *Env, _ int) (Operator, error) {
-	input, err := Build(n.Input, env, env.Workers)
+	slices, err := slicesOf(n)
+	if err != nil {
+		return nil, err
+	}
+	from := n.Input
+	if slices != nil {
+		from = slices.window.Input
+	}
+	input, err := Build(from, env, env.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +70,9 @@ func newAggregate(n *plan.Aggregate, env *Env, _ int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAggregateOver(n, env, input, prep, n.Sets, keys, 0), nil
+	a := newAggregateOver(n, env, input, prep, n.Sets, keys, 0)
+	a.slices = slices
+	return a, nil
 }
 
 func newAggregateOver(n *plan.Aggregate, env *Env, input Operator, prep *Prepared, sets [][]int, keys *derivedKeys, level int) *aggregate {
@@ -75,7 +86,7 @@ func (a *aggregate) narrow(m *membership) {
 		return slices.ContainsFunc(g.Args, expr.Fallible) || g.Filter != nil && expr.Fallible(g.Filter)
 	})
 	in, ok := a.input.(narrowed)
-	if !ok || fallible || a.sets != nil || slices.ContainsFunc(a.node.Keys, func(k plan.Item) bool { return expr.Fallible(k.Expr) }) {
+	if !ok || fallible || a.sets != nil || a.slices != nil || slices.ContainsFunc(a.node.Keys, func(k plan.Item) bool { return expr.Fallible(k.Expr) }) {
 		return
 	}
 	if m, ok := m.through(a.node.Keys); ok {
@@ -429,6 +440,11 @@ type aggWorker struct {
 	kept     []*flow.Morsel // the first rows, until it is known whether grouping them here makes few of many
 	decided  bool
 	byRow    bool // rows are parted, not grouped
+
+	slices        *grouper // of time, with their keys
+	sliced        int      // rows in them
+	first         []*flow.Morsel
+	judged, whole bool // rows go to each of their windows at once
 }
 
 func (a *aggregate) fresh(w *aggWorker) {
@@ -452,9 +468,17 @@ func (a *aggregate) run(ctx context.Context) error {
 	for w := range a.workers {
 		a.fresh(&a.workers[w])
 	}
-	err := drain(ctx, a.input, len(a.workers), func(w int, m *flow.Morsel) error { return a.consume(w, m) })
-	if err != nil {
+	consume := a.consume
+	if a.slices != nil {
+		consume = a.consumeSlices
+	}
+	if err := drain(ctx, a.input, len(a.workers), consume); err != nil {
 		return err
+	}
+	for w := range a.workers {
+		if err := a.mergeSlices(w); err != nil {
+			return err
+		}
 	}
 	for _, l := range a.loads {
 		if err := a.load(ctx, l); err != nil {

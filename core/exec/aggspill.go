@@ -60,7 +60,7 @@ func (a *aggregate) spill(set int, g *grouper) (*aggSpill, error) {
 		return arrow.NewSchema(append(append([]arrow.Field{}, keys...), more...), nil)
 	}
 	n := a.env.Workers
-	s.rows = newSpread(a.env, a.acct, a.input.Schema(), n)
+	s.rows = newSpread(a.env, a.acct, schemaOf(a.node.Input.Columns()), n)
 	var states []arrow.Field
 	for i, acc := range g.accs {
 		if !g.prep.items[i].Distinct {
@@ -169,6 +169,9 @@ func (a *aggregate) grown(w int) error {
 	for _, g := range l.groupers {
 		size += g.memory()
 		spills = spills || a.partable(g) || g.seesDistinct()
+	}
+	if l.slices != nil {
+		size += l.slices.memory()
 	}
 	if !spills || a.env.Spill == nil {
 		return a.account(l, size)
