@@ -31,18 +31,22 @@ func (r *runner) gather() (*cut, error) {
 	if r.allEnded() { // a query of constants alone: one step says it all
 		return c, nil
 	}
-	drained := false
 	if r.held != nil {
 		f := *r.held
 		r.held = nil
 		r.take(f, c)
 		return r.fill(c, false)
 	}
+	var timer <-chan time.Time
+	if len(r.feed) == 0 { // otherwise nothing is waited for
+		timer = r.timer()
+	}
+	drained := false
 	select {
 	case f := <-r.feed:
 		r.take(f, c)
 	case <-r.tables.wake:
-	case <-r.timer():
+	case <-timer:
 		c.tick = r.every > 0
 	case drain := <-r.stopping:
 		r.setState("stopping")

@@ -168,12 +168,11 @@ func (g *Graph) SplitWatermarks(source int) map[string]flow.Watermark {
 // Stats tells what the graph holds and did.
 type Stats struct {
 	Step           flow.Step
-	Operators      []OperatorStats
 	StateRows      int64
 	StateBytes     int64
-	StateTouched   int64 // rows looked up, made or dropped in all steps
-	BadRetractions int64 // of rows that were never there
-	Late           map[string]int64
+	StateTouched   int64            // rows looked up, made or dropped in all steps
+	BadRetractions int64            // of rows that were never there
+	Late           map[string]int64 // by source, of those that have any
 }
 
 // OperatorStats is the part of one operator.
@@ -207,25 +206,43 @@ func (g *Graph) Splits(source int) []SplitState {
 
 // Stats counts.
 func (g *Graph) Stats() Stats {
-	s := Stats{Step: g.step, Late: map[string]int64{}}
+	s := Stats{Step: g.step}
 	for _, n := range g.nodes {
-		o := OperatorStats{Path: n.path, Name: n.name, RowsOut: n.rows, BadRetractions: n.bad}
-		for _, t := range n.tables() {
-			o.StateRows += int64(t.Len())
-			o.StateBytes += t.Bytes()
-			s.StateTouched += t.Touched()
-		}
-		s.Operators = append(s.Operators, o)
+		o := n.stats()
 		s.StateRows += o.StateRows
 		s.StateBytes += o.StateBytes
 		s.BadRetractions += o.BadRetractions
+		for _, t := range n.tables() {
+			s.StateTouched += t.Touched()
+		}
 	}
 	for _, src := range g.sources {
-		if src.time >= 0 {
+		if src.late > 0 {
+			if s.Late == nil { // made when it is needed: the runner asks after each step
+				s.Late = map[string]int64{}
+			}
 			s.Late[src.src.Name] += src.late
 		}
 	}
 	return s
+}
+
+// Operators tells the same of each operator.
+func (g *Graph) Operators() []OperatorStats {
+	out := make([]OperatorStats, len(g.nodes))
+	for i, n := range g.nodes {
+		out[i] = n.stats()
+	}
+	return out
+}
+
+func (n *node) stats() OperatorStats {
+	o := OperatorStats{Path: n.path, Name: n.name, RowsOut: n.rows, BadRetractions: n.bad}
+	for _, t := range n.tables() {
+		o.StateRows += int64(t.Len())
+		o.StateBytes += t.Bytes()
+	}
+	return o
 }
 
 func (n *node) tables() []state.Stored {

@@ -33,7 +33,7 @@ func TestStateTablesAreThoseOfTheRegistry(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, o := range run.Graph().Stats().Operators {
+			for _, o := range run.Graph().Operators() {
 				if o.Name != op.Name {
 					continue
 				}

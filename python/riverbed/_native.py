@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import pathlib
+import struct
 import threading
 
 from riverbed import errors
@@ -24,10 +25,6 @@ class Text(ctypes.Structure):
 
 class BatchInfo(ctypes.Structure):
     _fields_ = [(name, _i64) for name in ("rows", "columns", "step", "watermark", "barrier")]
-
-
-class Change(ctypes.Structure):
-    _fields_ = [("batch", _u64), ("info", BatchInfo)]
 
 
 UDF = ctypes.CFUNCTYPE(_i32, _u64, _void, _void, _void, _void, _void, _i64)
@@ -69,7 +66,7 @@ _SIGNATURES = {
     "rb_query_subscribe": [_u64, _chars, _i64, _handle],
     "rb_query_sink": [_u64, _chars, _i64, SINK, _u64, _handle],
     "rb_query_manual": [_u64, _chars, _i64, _handle],
-    "rb_subscription_next": [_u64, _i64, ctypes.POINTER(Change), _i64, ctypes.POINTER(_i64), _int],
+    "rb_subscription_next": [_u64, _i64, _void, _i64, ctypes.POINTER(_i64), _int],
     "rb_subscription_metrics": [_u64, _text],
     "rb_pipeline_start": [_u64, _chars, _i64],
     "rb_pipeline_stop": [_u64, _i32],
@@ -355,7 +352,7 @@ def describe(batch):
     """Rows, columns, step, watermark and barrier of a batch handle."""
     info = BatchInfo()
     call("rb_batch_describe", batch.value, ctypes.byref(info))
-    return info
+    return info.rows, info.columns, info.step, info.watermark, info.barrier
 
 
 # How long a call waits before it comes back to Python, which then sees to signals: Ctrl-C is heard that soon.
@@ -372,17 +369,18 @@ def next_batch(result):
     return Handle(batch.value) if batch.value else None
 
 
-# How many changes a call takes at most: the run may be ahead of its reader by so many more.
-_ROOM = 16
-_Changes = Change * _ROOM
+# How many changes a call takes at most; each is a rb_change.
+ROOM = 16
+_CHANGE = struct.Struct("=Q5q")
 
 
-def next_changes(subscription, timeout_ms):
+def next_changes(subscription, timeout_ms, room):
     """Wait for changes: those that are there, each a handle and what the batch says, and whether the run has ended."""
-    changes, taken, state, error = _Changes(), _i64(), _i32(), Text()
-    if library().rb_subscription_next(subscription.value, timeout_ms, changes, _ROOM, taken, state, error):
+    changes, taken, state, error = ctypes.create_string_buffer(room * _CHANGE.size), _i64(), _i32(), Text()
+    if library().rb_subscription_next(subscription.value, timeout_ms, changes, room, taken, state, error):
         raise make_error(json.loads(take_text(error) or "{}"))
-    return [(Handle(change.batch), change.info) for change in changes[: taken.value]], state.value == _END
+    told = _CHANGE.iter_unpack(memoryview(changes)[: taken.value * _CHANGE.size])
+    return [(Handle(number), tuple(info)) for number, *info in told], state.value == _END
 
 
 def lend(stream, split, array, layout):

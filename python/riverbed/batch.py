@@ -51,16 +51,17 @@ class Batch:
     """
 
     def __init__(
-        self, handle: _native.Handle, info: _native.BatchInfo | None = None, shape: Shape | None = None
+        self,
+        handle: _native.Handle,
+        info: tuple[int, int, int, int, int] | None = None,
+        shape: Shape | None = None,
     ) -> None:
         self._handle = handle
         self._shape = shape
-        info = info or _native.describe(handle)
-        self.num_rows: int = info.rows
-        self.num_columns: int = info.columns
-        self.step: int | None = _known(info.step)
-        self.watermark_us: int | None = _known(info.watermark)
-        self.barrier: int | None = _known(info.barrier)
+        self.num_rows, self.num_columns, step, watermark, barrier = info or _native.describe(handle)
+        self.step: int | None = _known(step)
+        self.watermark_us: int | None = _known(watermark)
+        self.barrier: int | None = _known(barrier)
 
     @property
     def watermark(self) -> datetime.datetime | None:

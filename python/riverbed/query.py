@@ -265,7 +265,8 @@ class Query:
         until : {"latest"}, optional
             End where the sources end now; without it a live query runs until it is closed.
         queue_size : int, optional
-            Steps that may wait for a slow reader, who then holds the run back.
+            Steps that may wait for a slow reader, who then holds the run back. As many, but no more than 16, may have
+            been taken out of the queue before they are read.
 
         Examples
         --------
@@ -285,7 +286,7 @@ class Query:
                 self._handle, _native.call_handle, "rb_query_subscribe", self._number, *_native.as_json(options)
             )
         assert handle is not None
-        return Subscription(handle, self)
+        return Subscription(handle, self, queue_size)
 
     def sink(self, sink: Connector | Callable[[Batch], object], *, exactly_once: bool = False) -> Pipeline:
         """Make a pipeline that runs incrementally and writes the changes of every step to a sink.
@@ -385,9 +386,10 @@ class Subscription:
 
     _POLL_MS = 50
 
-    def __init__(self, handle: _native.Handle, query: Query) -> None:
+    def __init__(self, handle: _native.Handle, query: Query, queue_size: int = 0) -> None:
         self._handle = handle
         self._query = query  # it holds what the run reads
+        self._room = min(queue_size, _native.ROOM) if queue_size > 0 else _native.ROOM
         self._ready: collections.deque[Batch] = collections.deque()
         self._shape = Shape()
 
@@ -418,7 +420,7 @@ class Subscription:
             with contextlib.suppress(IndexError):  # another thread may be reading
                 return self._ready.popleft()
         with self._query._callbacks.causes():
-            changes, self.ended = _native.next_changes(self._handle, timeout_ms)
+            changes, self.ended = _native.next_changes(self._handle, timeout_ms, self._room)
         if not changes:
             return None
         batches = [Batch(handle, info, self._shape) for handle, info in changes]

@@ -173,3 +173,18 @@ def test_a_schema_that_is_known_is_the_same_as_one_handed_over() -> None:
             unknown.to_arrow()
             assert unknown.to_arrow().schema.metadata == pa.record_batch(unknown).schema.metadata
         rows.__init__()  # type: ignore[misc]
+
+
+def test_a_small_queue_keeps_the_run_close_to_its_reader() -> None:
+    with rb.Session() as session:
+        rows = rb.MemoryStream()
+        session.create_stream("s", source=rows, schema={"a": "BIGINT"})
+        with session.sql("SELECT a FROM s").subscribe(queue_size=1) as changes:
+            for i in range(30):
+                rows.push(pa.table({"a": pa.array(range(i, i + 5000), pa.int64())}))
+            first = next(changes)
+            # Read, in the queue, in the hands of the run, and the step behind it.
+            assert changes.metrics()["steps"] <= (first.step or 0) + 3
+            rows.end()
+            assert first.num_rows + sum(batch.num_rows for batch in changes) == 30 * 5000
+        rows.__init__()  # type: ignore[misc]

@@ -103,12 +103,14 @@ class MemoryStream(Connector):
         nothing; the stream has to be declared as updating for that. Of an upsert stream -1 deletes the key.
         """
         number, (name, size) = self._bound, _native.chars(split)
-        whole = self._layout is not None and self._layout.fits(rows)
-        frozen = whole or type(rows).__module__.partition(".")[0] in _FROZEN
-        parts: Iterable[Any] = (rows,) if whole else pieces(rows, self._columns)
+        layout = self._layout
+        if layout is not None and not layout.fits(rows):
+            layout = None
+        frozen = layout is not None or type(rows).__module__.partition(".")[0] in _FROZEN
+        parts: Iterable[Any] = pieces(rows, self._columns) if layout is None else (rows,)
         for piece in parts:
             if frozen and piece.num_rows >= _LENT_ROWS and piece.num_columns == len(self._columns):
-                full = self._lend(number, name, piece)
+                full = (layout or self._layout_of(piece)).lend(number, name, piece)
             else:
                 array, schema, _keep = exported(piece)
                 full = _native.call_handle("rb_stream_push", number, name, size, array, schema)
@@ -116,18 +118,11 @@ class MemoryStream(Connector):
                 _native.wait(self._handle, _native.call, "rb_push_wait", full.value)
                 full.close()
 
-    def _lend(self, number: int, split: bytes, batch: Any) -> _native.Handle | None:
+    def _layout_of(self, batch: Any) -> _Layout:
         layout = self._layout
         if layout is None or not layout.fits(batch):
             layout = self._layout = _Layout(batch)
-        array = _arrow.CArray()
-        address = ctypes.addressof(array)
-        batch._export_to_c(address)
-        try:
-            return _native.lend(number, split, address, layout.number)
-        except BaseException:
-            _arrow.release(array)  # if it was not taken
-            raise
+        return layout
 
     def delete(self, keys: Iterable[Row | Any], *, split: str = "") -> None:
         """Delete rows of an upsert stream.
@@ -184,12 +179,23 @@ class _Layout:
         batch.schema._export_to_c(ctypes.addressof(schema))
         handle = _native.call_handle("rb_layout_open", ctypes.addressof(schema))
         assert handle is not None
-        self._handle, self.number = handle, handle.value
+        self._handle, self._number = handle, handle.value
         self._schema, self._kind = batch.schema, type(batch)
 
     def fits(self, rows: Any) -> bool:
         """Whether rows are a batch of this schema."""
         return type(rows) is self._kind and bool(rows.schema.equals(self._schema, True))
+
+    def lend(self, stream: int, split: bytes, batch: Any) -> _native.Handle | None:
+        """Push a batch that is not copied; the handle of a push that has to wait, or None."""
+        array = _arrow.CArray()
+        address = ctypes.addressof(array)
+        batch._export_to_c(address)
+        try:
+            return _native.lend(stream, split, address, self._number)
+        except BaseException:
+            _arrow.release(array)  # if it was not taken
+            raise
 
 
 def pieces(rows: Any, columns: list[tuple[str, str]]) -> Iterable[Any]:
