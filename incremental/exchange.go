@@ -13,12 +13,20 @@ func owner(group, instances int) int { return group * instances / kernels.KeyGro
 
 // exchange splits a batch by the owners of its rows' key groups. Rows keep their order within an owner.
 func exchange(in Batch, instances int) []Batch {
-	rows := make([][]int32, instances)
-	for w := range rows {
-		rows[w] = make([]int32, 0, in.N/instances+in.N/8)
+	var of [kernels.KeyGroups]uint8 // the owner; as many key groups as instances at most
+	for g := range of {
+		of[g] = uint8(owner(g, instances))
+	}
+	counts := make([]int, instances)
+	for _, h := range in.Hash {
+		counts[of[kernels.KeyGroup(h)]]++
+	}
+	rows, all := make([][]int32, instances), kernels.Room[int32](in.N)
+	for w, n := range counts {
+		rows[w], all = all[:0:n], all[n:]
 	}
 	for i, h := range in.Hash {
-		w := owner(kernels.KeyGroup(h), instances)
+		w := of[kernels.KeyGroup(h)]
 		rows[w] = append(rows[w], int32(i))
 	}
 	out := make([]Batch, instances)

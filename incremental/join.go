@@ -45,6 +45,7 @@ type join struct {
 	waiting  [2]bool // rows of the side wait for the other's end
 	over     [2]bool // the input is bounded and had ended before this step: nothing of the other side waits for it
 	pairs    []pair
+	held     waitingPairs
 }
 
 // joinSide is the rows of one input: where nothing is asked of rows but their partners a rowLog, or rowBags if they come and go; else an
@@ -185,6 +186,11 @@ func (j *join) hashed() bool {
 }
 
 func (j *join) Process(ctx *Ctx, port int, in Batch) error {
+	if j.held.port != port { // this port's side is to change
+		if err := j.emitWaiting(ctx); err != nil {
+			return err
+		}
+	}
 	in, lonely := j.split(port, in)
 	if lonely.N > 0 && j.kept[port] && j.kind != plan.Semi {
 		if err := j.emitAlone(ctx, port, lonely.Cols[:len(j.types[port])], lonely.N, lonely.W); err != nil {
@@ -312,6 +318,9 @@ func (j *join) pair(ctx *Ctx, port int, in *Batch, pairs []pair, partners []int6
 	if j.lateFor(port) {
 		return ctx.emitLate(len(pairs), j.gatherer(port, in, pairs))
 	}
+	if j.on == nil && !j.weighted && in.N <= 1<<waitBits {
+		return j.wait(ctx, port, in, pairs)
+	}
 	if err := j.columns(port, in, pairs, cols, nil); err != nil {
 		return err
 	}
@@ -324,7 +333,7 @@ func (j *join) columns(port int, in *Batch, pairs []pair, cols []arrow.Array, so
 	for i, p := range pairs {
 		rows[i], slots[i] = p.row, p.slot
 	}
-	left, whole := len(j.types[0]), inRow(rows)
+	left := len(j.types[0])
 	theirs := j.side[1-port].at(slots)
 	for i := range cols {
 		if cols[i] != nil || some != nil && !some[i] {
@@ -334,10 +343,8 @@ func (j *join) columns(port int, in *Batch, pairs []pair, cols []arrow.Array, so
 		if i >= left {
 			side, at = 1, i-left
 		}
-		if side == port && whole { // each row has the one partner: the columns are those of the batch
-			cols[i] = array.NewSlice(in.Cols[at], int64(rows[0]), int64(rows[0])+int64(len(rows)))
-		} else if side == port {
-			cols[i] = kernels.Take(in.Cols[at], rows)
+		if side == port {
+			cols[i] = takeRows(in.Cols[at], rows)
 		} else if cols[i], err = theirs(at); err != nil {
 			return err
 		}
@@ -345,14 +352,14 @@ func (j *join) columns(port int, in *Batch, pairs []pair, cols []arrow.Array, so
 	return nil
 }
 
-// inRow reports whether rows follow one another.
-func inRow(rows []int32) bool {
+// takeRows gathers rows; where they follow one another, as those that have the one partner each, they are a slice.
+func takeRows(c arrow.Array, rows []int32) arrow.Array {
 	for i, r := range rows {
 		if r != rows[0]+int32(i) {
-			return false
+			return kernels.Take(c, rows)
 		}
 	}
-	return len(rows) > 0
+	return array.NewSlice(c, int64(rows[0]), int64(rows[0])+int64(len(rows)))
 }
 
 // lateFor reports whether the columns of joined rows are left to the reader: of a log they stay as they are.
@@ -404,6 +411,9 @@ func (j *join) emitAlone(ctx *Ctx, side int, cols []arrow.Array, n int, w []int6
 }
 
 func (j *join) Advance(ctx *Ctx, w flow.Watermark) error {
+	if err := j.emitWaiting(ctx); err != nil {
+		return err
+	}
 	for side := range j.side {
 		if j.kept[side] {
 			if err := j.settle(ctx, side); err != nil {

@@ -447,7 +447,8 @@ type logIndex struct {
 	rows  int
 	gone  int
 	spans []span
-	last  []uint32 // scratch
+	words [][]uint64 // where keys are one word: these, by the number of the part
+	last  []uint32   // scratch
 }
 
 func (x *logIndex) home(h uint64) int { return int((h >> 32) * hashMix >> 32 & uint64(len(x.cells)-1)) }
@@ -472,6 +473,10 @@ func (x *logIndex) put(l *rowLog, p *logPart) {
 			at = (at + 1) & (len(x.cells) - 1)
 		}
 		x.cells[at] = h&^math.MaxUint32 | uint64(p.id<<partBits|uint32(i)+1)
+	}
+	if len(p.words) == 1 {
+		x.words = grown(x.words, int(p.id)+1, nil)
+		x.words[p.id] = p.words[0]
 	}
 	x.rows += p.Len()
 	if x.spans == nil {
@@ -551,17 +556,17 @@ func (x *logIndex) find(l *rowLog, k *joinKeys, out *pairs) error {
 		}
 		x.last[i] = uint32(c)
 	}
+	one := len(k.words) == 1 // a word is the only one of its hash
 	for i, s := range x.last {
 		if s == 0 {
 			continue
 		}
-		h := hash[i]
-		if l.hashAt(s-1) != h { // another hash with the same upper half
-			s = x.chain(l, h)
+		if one && x.words[(s-1)>>partBits][(s-1)&partMask] != k.words[0][i] || !one && l.hashAt(s-1) != hash[i] {
+			s = x.chain(l, hash[i]) // another hash with the same upper half
 		}
 		for s != 0 {
 			p, row := l.named[(s-1)>>partBits], int((s-1)&partMask)
-			if !p.gone && p.same(row, k, i, l.enc) {
+			if !p.gone && (one || p.same(row, k, i, l.enc)) {
 				if err := out.add(int32(i), s-1); err != nil {
 					return err
 				}

@@ -1,0 +1,170 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/types"
+)
+
+func newTestLog() *Log {
+	return NewLog(Decl{Name: "rows", Version: 1, Key: Sequence, Values: []string{"v", "text", "one"}}, []types.Type{types.Int64, types.String}, 1)
+}
+
+// rowsOf are n rows from a number on; each third text is NULL.
+func rowsOf(from, n int) (cols, keys []arrow.Array, rows int) {
+	var vs, texts []types.Value
+	for i := from; i < from+n; i++ {
+		vs = append(vs, int64(i))
+		if i%3 == 0 {
+			texts = append(texts, nil)
+		} else {
+			texts = append(texts, fmt.Sprint("row ", i))
+		}
+	}
+	v := types.ArrayOf(vs, types.Int64)
+	return []arrow.Array{v, types.ArrayOf(texts, types.String)}, []arrow.Array{v}, n
+}
+
+// apply gives the rows that parts make, and how many rows the parts have.
+func apply(t *testing.T, parts ...Part) (rows []int64, written int) {
+	t.Helper()
+	l := newTestLog()
+	for _, p := range parts {
+		written += int(p.Rows.NumRows())
+		if err := l.Restore(p, func(uint8) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range l.Segments() {
+		for i, v := range s.Cols[0].(*array.Int64).Int64Values() {
+			text := s.Cols[1].(*array.String)
+			if text.IsNull(i) != (v%3 == 0) || text.IsValid(i) && text.Value(i) != fmt.Sprint("row ", v) {
+				t.Fatalf("row %d has the text %q", v, text.Value(i))
+			}
+			rows = append(rows, v)
+		}
+	}
+	slices.Sort(rows)
+	if len(rows) != l.Len() {
+		t.Fatalf("%d rows of %d", len(rows), l.Len())
+	}
+	return rows, written
+}
+
+func held(l *Log) (rows []int64) {
+	for _, s := range l.Segments() {
+		rows = append(rows, s.Cols[0].(*array.Int64).Int64Values()...)
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+func dirty(t *testing.T, l *Log) Part {
+	t.Helper()
+	p, err := l.Dirty(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Forget(l.Cut())
+	return p
+}
+
+func TestALogWritesWhatChanged(t *testing.T) {
+	l := newTestLog()
+	l.Track()
+	a, b := l.Add(rowsOf(0, 5)), l.Add(rowsOf(5, 5))
+	first := dirty(t, l)
+	b = l.Merge(a, b)
+	b = l.Narrow(b, []int32{1, 2, 8})
+	gone := l.Add(rowsOf(10, 4))
+	l.Add(rowsOf(14, 2))
+	l.Drop(gone)
+	second := dirty(t, l)
+	if got, n := apply(t, first, second); !slices.Equal(got, []int64{1, 2, 8, 14, 15}) || !slices.Equal(got, held(l)) || n != 10+7+2 {
+		t.Errorf("%d rows were written: %v", n, got)
+	}
+	if got, n := apply(t, first, second, dirty(t, l)); n != 19 || len(got) != 5 {
+		t.Errorf("without a change %d rows were written: %v", n, got)
+	}
+	l.Drop(b)
+	third := dirty(t, l)
+	if got, _ := apply(t, first, second, third); !slices.Equal(got, []int64{14, 15}) {
+		t.Errorf("%v", got)
+	}
+	whole, err := l.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, n := apply(t, whole); !slices.Equal(got, []int64{14, 15}) || n != 2 {
+		t.Errorf("%v", got)
+	}
+	l.Clear()
+	if got, _ := apply(t, whole, dirty(t, l)); len(got) != 0 || l.Len() != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+// An epoch whose object is being written is listed until it is durable.
+func TestALogListsEpochsUntilTheyAreDurable(t *testing.T) {
+	l := newTestLog()
+	l.Track()
+	a := l.Add(rowsOf(0, 3))
+	one := l.Cut()
+	l.Drop(a)
+	l.Add(rowsOf(3, 2))
+	two := l.Cut()
+	l.Add(rowsOf(5, 1))
+	for _, c := range []struct {
+		since uint64
+		want  int64 // rows in the part
+	}{{0, 3}, {one, 6}, {two, 1}} {
+		p, err := l.Dirty(c.since)
+		if err != nil || p.Rows.NumRows() != c.want {
+			t.Errorf("since %d: %d rows, %v", c.since, p.Rows.NumRows(), err)
+		}
+	}
+	l.Forget(one)
+	if p, err := l.Dirty(one); err != nil || p.Rows.NumRows() != 6 {
+		t.Errorf("%d rows, %v", p.Rows.NumRows(), err)
+	}
+}
+
+// A restored log goes on with numbers that are not taken, and what it was restored with is not written again.
+func TestARestoredLogGoesOn(t *testing.T) {
+	l := newTestLog()
+	l.Track()
+	l.Add(rowsOf(0, 100))
+	first := dirty(t, l)
+	for half := range 2 {
+		m := newTestLog()
+		m.Track()
+		if err := m.Restore(first, func(g uint8) bool { return int(g)&1 == half }); err != nil {
+			t.Fatal(err)
+		}
+		keys := func(cols []arrow.Array, _ int) ([]arrow.Array, error) { return cols[:1], nil }
+		if err := m.Rearrange(7, keys); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range m.Segments() {
+			if s.Len() > 7 {
+				t.Errorf("a segment of %d rows", s.Len())
+			}
+		}
+		m.Add(rowsOf(100+10*half, 10))
+		p := dirty(t, m)
+		if p.Rows.NumRows() != 10 {
+			t.Errorf("%d rows are written", p.Rows.NumRows())
+		}
+		if got, _ := apply(t, first, p); len(got) != 110 {
+			t.Errorf("%d rows", len(got))
+		}
+	}
+	if err := l.Restore(Part{Table: "other", Rows: first.Rows}, nil); err == nil {
+		t.Error("the part of another table was taken")
+	}
+}
