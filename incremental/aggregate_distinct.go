@@ -104,8 +104,12 @@ func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []f
 	n := len(groups)
 	d.slots = resize(d.slots, n)
 	fresh := d.table.Upsert(d.encode(in, sel, groups, args), d.slots)
+	last, prefix := state.NoSlot, int64(0)
 	for _, i := range fresh {
-		d.prefix.V[d.slots[i]] = int64(d.groups.KeyLen(groups[i]))
+		if g := groups[i]; g != last {
+			last, prefix = g, int64(len(d.groups.Key(g)))
+		}
+		d.prefix.V[d.slots[i]] = prefix
 	}
 	if d.chained {
 		for _, i := range fresh {

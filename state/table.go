@@ -120,9 +120,6 @@ func (t *Table) Key(slot uint32) []byte {
 	return t.written
 }
 
-// KeyLen is the number of key bytes of a slot.
-func (t *Table) KeyLen(slot uint32) int { return len(t.Key(slot)) }
-
 // Bytes is the memory held, roughly.
 func (t *Table) Bytes() int64 {
 	n := t.keys.bytes() + t.words.bytes() + int64(16*t.heads.held()+4*cap(t.free)+8*cap(t.idx.cells)+8*t.touched.held()+16*cap(t.dirty))

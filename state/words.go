@@ -183,7 +183,7 @@ func (t *Table) probeWords(k *Keys, slots []uint32) (w *rowkey.Packed, miss []in
 	t.idx.probe(k.Hash, slots)
 	slots = slots[:k.Len()]
 	switch {
-	case w.Nulls != nil || t.words.nulls || w.Offs != nil:
+	case w.Nulls != nil || t.words.nulls || w.Offs != nil && t.words.pack.Two():
 		for i, s := range slots {
 			if s != NoSlot {
 				if k := keyOf(w, i); t.holds(s, &k) {
@@ -191,6 +191,13 @@ func (t *Table) probeWords(k *Keys, slots []uint32) (w *rowkey.Packed, miss []in
 				}
 			}
 			miss = append(miss, int32(i))
+		}
+	case w.Offs != nil:
+		at, low, texts := &t.words.one, w.Low[:len(slots)], &t.words.texts
+		for i, s := range slots {
+			if s == NoSlot || *at.At(s) != low[i] || !bytes.Equal(texts.get(s), w.Text(i)) {
+				miss = append(miss, int32(i))
+			}
 		}
 	case t.words.pack.Two():
 		at, high, low := &t.words.two, w.High[:len(slots)], w.Low[:len(slots)]
