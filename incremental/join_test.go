@@ -2,8 +2,14 @@ package incremental_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/incremental"
 	"github.com/riverbed/riverbed/incremental/optest"
 )
 
@@ -169,4 +175,70 @@ func TestAJoinIndexesALogThatIsSearchedOften(t *testing.T) {
 	if n := op.StateRows(); n != 2 {
 		t.Errorf("%d rows of state, not the two that may still meet", n)
 	}
+}
+
+// Rows of several batches of one step that meet appended rows are emitted together; those of a large batch by themselves.
+func TestPairsOfTheBatchesOfAStepAreAllEmitted(t *testing.T) {
+	op, err := optest.Build(t, "CREATE STREAM l (k BIGINT, a TEXT); CREATE STREAM r (k BIGINT, b TEXT)", "SELECT a, b FROM l JOIN r ON l.k = r.k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := op.Graph()
+	var pushed [2][]int64 // keys of the rows so far
+	push := func(source, n int) incremental.Push {
+		keys, texts := make([]types.Value, n), make([]types.Value, n)
+		for i := range n {
+			key := int64(len(pushed[source]) % 1000 * (1 + source))
+			keys[i], texts[i] = key, fmt.Sprintf("%d of %d", len(pushed[source]), source)
+			if i%7 == 3 {
+				texts[i] = nil
+			}
+			pushed[source] = append(pushed[source], key)
+		}
+		cols := []arrow.Array{types.ArrayOf(keys, types.Int64), types.ArrayOf(texts, types.String)}
+		return incremental.Push{Source: source, Batch: array.NewRecordBatch(types.ArrowSchema(g.Sources()[source].Source.Fields), cols, int64(n))}
+	}
+	for _, sizes := range [][]int{{0, 100, 1, 300}, {0, 30, 0, 20, 1, 10, 0, 1, 0, 5}, {0, 70_000, 0, 2, 0, 3}, {1, 40, 1, 30, 0, 1}} {
+		before := pairsOf(pushed)
+		var in incremental.Input
+		for i := 0; i < len(sizes); i += 2 {
+			in.Pushes = append(in.Pushes, push(sizes[i], sizes[i+1]))
+		}
+		out, err := g.Step(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := out.Delta.Rows(), pairsOf(pushed)-before; got != want {
+			t.Errorf("%d pairs of %v are shown, not %d", got, sizes, want)
+		}
+		seen := map[string]bool{}
+		for _, row := range op.Render(out.Delta) {
+			if strings.Contains(row, "NULL") {
+				continue
+			}
+			if seen[row] {
+				t.Fatalf("%s comes twice", row)
+			}
+			seen[row] = true
+			var weight, a, b int64
+			if _, err := fmt.Sscanf(strings.NewReplacer("'", "", " of 0", "", " of 1", "").Replace(row), "%d %d %d", &weight, &a, &b); err != nil {
+				t.Fatalf("%s: %v", row, err)
+			}
+			if pushed[0][a] != pushed[1][b] {
+				t.Fatalf("%s are no partners", row)
+			}
+		}
+	}
+}
+
+// pairsOf counts equal keys of two sides.
+func pairsOf(keys [2][]int64) (n int) {
+	left := map[int64]int{}
+	for _, k := range keys[0] {
+		left[k]++
+	}
+	for _, k := range keys[1] {
+		n += left[k]
+	}
+	return n
 }

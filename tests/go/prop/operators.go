@@ -40,8 +40,9 @@ var divert = []string{"SET on_error = 'bad'"}
 
 // conditions and keys fill the holes of joins.
 var (
-	equi = []string{"t.k = u.k", "t.v = u.v", "t.x = u.x", "t.k = u.k AND t.v = u.v", "t.k IS NOT DISTINCT FROM u.k", "t.b = u.b AND t.k = u.k"}
-	rest = []string{"", " AND t.v < u.v", " AND t.x <> u.x", " AND (t.v IS NULL OR u.b)", " AND t.ts <= u.ts", " AND u.v > 0"}
+	equi         = []string{"t.k = u.k", "t.v = u.v", "t.x = u.x", "t.k = u.k AND t.v = u.v", "t.k IS NOT DISTINCT FROM u.k", "t.b = u.b AND t.k = u.k"}
+	appendedEqui = []string{"t.k = u.k", "t.v = u.v", "t.ts = u.ts", "t.k = u.k AND t.v = u.v", "t.k IS NOT DISTINCT FROM u.k", "t.v IS NOT DISTINCT FROM u.v", "CAST(t.v AS DOUBLE) = u.v", "CAST(t.v AS TEXT) = CAST(u.v AS TEXT)"}
+	rest         = []string{"", " AND t.v < u.v", " AND t.x <> u.x", " AND (t.v IS NULL OR u.b)", " AND t.ts <= u.ts", " AND u.v > 0"}
 )
 
 // best asks for the rows at the extreme of their group.
@@ -168,6 +169,9 @@ var operators = []operator{
 		"SELECT t.v, u.v FROM t JOIN u ON u.ts > t.ts - INTERVAL '2 seconds' AND u.ts < t.ts EMIT IMMEDIATE",
 		"SELECT k, v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.ts BETWEEN t.ts AND t.ts + INTERVAL '2 seconds') EMIT IMMEDIATE",
 	}, appendOnly: true, duck: withoutEmit},
+	{name: "appended-join", relations: []string{markedT, markedU}, queries: append(crossed("SELECT t.k, t.v, u.v FROM t JOIN u ON {0}{1} EMIT IMMEDIATE", appendedEqui, []string{"", " AND t.v < u.v", " AND t.ts <= u.ts"}),
+		"SELECT t.v, u.v FROM t, u EMIT IMMEDIATE", "SELECT t.k, t.v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.v < t.v) EMIT IMMEDIATE",
+		"SELECT u.k, count(*), min(t.v) FROM t JOIN u ON t.v = u.v GROUP BY u.k EMIT IMMEDIATE"), appendOnly: true, duck: withoutEmit},
 	{name: "tumble", relations: []string{markedT}, appendOnly: true, queries: windows("TUMBLE", "INTERVAL '5 seconds'"), duck: tumbleDuck},
 	{name: "tumble-updating", relations: one, queries: []string{
 		"SELECT k, TUMBLE_START(ts, INTERVAL '10 seconds') AS s, count(*), sum(v), max(x) FROM t GROUP BY k, TUMBLE(ts, INTERVAL '10 seconds') EMIT IMMEDIATE",
