@@ -35,7 +35,6 @@ type bagTest struct {
 	keys  int64
 	apart int64 // between two keys
 	odd   bool  // NULLs, wide decimals, odd floats
-	small bool  // few texts
 }
 
 func bagHash(cols []arrow.Array, n int) []uint64 {
