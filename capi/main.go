@@ -6,8 +6,9 @@
 // exported function.
 //
 // Files: riverbed.h (the rules and types), guard.go (panics and errors),
-// handles.go, export.go and import.go (memory in both directions), memory.go and
-// pacing.go (the collector), then one file per kind of handle.
+// handles.go, export.go and import.go (memory in both directions), layout.go and
+// lent.go (pushes that are not copied), memory.go and pacing.go (the collector),
+// then one file per kind of handle.
 package main
 
 // #cgo LDFLAGS: -ldl
