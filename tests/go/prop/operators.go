@@ -172,6 +172,11 @@ var operators = []operator{
 	{name: "appended-join", relations: []string{markedT, markedU}, queries: append(crossed("SELECT t.k, t.v, u.v FROM t JOIN u ON {0}{1} EMIT IMMEDIATE", appendedEqui, []string{"", " AND t.v < u.v", " AND t.ts <= u.ts"}),
 		"SELECT t.v, u.v FROM t, u EMIT IMMEDIATE", "SELECT t.k, t.v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.v < t.v) EMIT IMMEDIATE",
 		"SELECT u.k, count(*), min(t.v) FROM t JOIN u ON t.v = u.v GROUP BY u.k EMIT IMMEDIATE"), appendOnly: true, duck: withoutEmit},
+	{name: "keys-join", relations: []string{markedT, markedU}, appendOnly: true, queries: []string{
+		"SELECT t.k, t.v, u.k AS w FROM (SELECT k, v FROM t GROUP BY k, v) t JOIN (SELECT k FROM u GROUP BY k) u ON t.k = u.k EMIT IMMEDIATE",
+		"SELECT t.k, t.v, t.s FROM (SELECT k, v, TUMBLE_START(ts, INTERVAL '5 seconds') AS s FROM t GROUP BY k, v, TUMBLE(ts, INTERVAL '5 seconds')) t JOIN (SELECT v, TUMBLE_START(ts, INTERVAL '5 seconds') AS s FROM u GROUP BY v, TUMBLE(ts, INTERVAL '5 seconds')) u ON t.v = u.v AND t.s = u.s EMIT IMMEDIATE",
+		"SELECT k, count(*) AS n, min(v) AS least FROM (SELECT k, v FROM t GROUP BY k, v) GROUP BY k EMIT IMMEDIATE",
+	}, duck: tumbleDuck},
 	{name: "tumble", relations: []string{markedT}, appendOnly: true, queries: windows("TUMBLE", "INTERVAL '5 seconds'"), duck: tumbleDuck},
 	{name: "tumble-updating", relations: one, queries: []string{
 		"SELECT k, TUMBLE_START(ts, INTERVAL '10 seconds') AS s, count(*), sum(v), max(x) FROM t GROUP BY k, TUMBLE(ts, INTERVAL '10 seconds') EMIT IMMEDIATE",
