@@ -41,6 +41,7 @@ HOPS = (
     f"select auction, count(*) as num, window_start as ws, window_end as we from {HOP} "
     "group by auction, window_start, window_end"
 )
+# AVG of whole numbers is a whole number in Flink, hence the casts.
 FLINK: dict[str, tuple[str, tuple[str, ...]]] = {
     "q0": ("select auction, bidder, price, `dateTime`, extra from bid", ("bid",)),
     "q1": ("select auction, bidder, 0.908 * price as price, `dateTime`, extra from bid", ("bid",)),
@@ -51,7 +52,7 @@ FLINK: dict[str, tuple[str, tuple[str, ...]]] = {
         ("auction", "person"),
     ),
     "q4": (
-        "select category, avg(final) as av from (select a.id, a.category, max(b.price) as final "
+        "select category, avg(cast(final as double)) as av from (select a.id, a.category, max(b.price) as final "
         "from auction a join bid b on a.id = b.auction where b.`dateTime` between a.`dateTime` and a.expires "
         "group by a.id, a.category) t group by category",
         ("auction", "bid"),
@@ -92,7 +93,7 @@ FLINK: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "q17": (
         f"select auction, {DAY} as d, count(*) as total, {COUNTS}, min(price) as mn, max(price) as mx, "
-        f"avg(price) as av, sum(price) as sm from bid group by auction, {DAY}",
+        f"avg(cast(price as double)) as av, sum(price) as sm from bid group by auction, {DAY}",
         ("bid",),
     ),
     "q18": (

@@ -18,7 +18,8 @@ import (
 // which a condition on its own rows commutes. In the rows that stay, g and m are r.g and r.v, so where they
 // are shown equal values must be alike (types.Type.Alike).
 //
-// In incremental mode rows must only get better (plan.KeepsBest): a top-N of others keeps all of them in order, which is dearer than
+// In batch mode the relation must be more than the rows of a scan: those are cheaper read twice, since the join lets the scan leave out what
+// has no match before it decodes the other columns. In incremental mode rows must only get better (plan.KeepsBest): a top-N of others keeps all of them in order, which is dearer than
 // the join.
 func bestRows(c *rewriter, root plan.Node) (plan.Node, error) {
 	if c.opts.Divert || !readsTwice(root) {
@@ -325,6 +326,9 @@ func (x *extreme) place(n plan.Node, r *origin, groups []expr.Expr, value expr.E
 // over is the top-N over n, if n is the relation and the join compares what is aggregated.
 func (x *extreme) over(n plan.Node, r *origin, groups []expr.Expr, value expr.Expr, within []expr.Expr) (plan.Node, *plan.TimeWindow) {
 	cols, theirs := n.Columns(), r.node.Columns()
+	if x.c.mode == Batch && scansOnly(n) {
+		return nil, nil
+	}
 	if len(cols) != len(theirs) || x.same.key(n) != r.key {
 		return nil, nil
 	}
@@ -382,6 +386,21 @@ func (x *extreme) over(n plan.Node, r *origin, groups []expr.Expr, value expr.Ex
 		return nil, nil
 	}
 	return g, w
+}
+
+// scansOnly reports whether n gives the rows of a scan.
+func scansOnly(n plan.Node) bool {
+	switch n := n.(type) {
+	case *plan.Scan:
+		return true
+	case *plan.Project:
+		return scansOnly(n.Input)
+	case *plan.Filter:
+		return scansOnly(n.Input)
+	case *plan.TimeWindow:
+		return scansOnly(n.Input)
+	}
+	return false
 }
 
 // instant looks through casts to finer timestamps. What they refuse, assigning windows refuses too.
