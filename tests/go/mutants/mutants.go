@@ -45,7 +45,7 @@ var all = []mutant{
 	{"other-groups", "a restored instance takes key groups that are not its own", "incremental/snapshot.go",
 		"return owner(int(group), len(n.keyed)) == i }", "return int(group)%len(n.keyed) == i }", "sum-integer|inner-join"},
 	{"first-of-equal-beginning", "a row whose key begins like the last one's is not looked at", "incremental/firstrows.go",
-		"b == math.MaxUint64 || prefix(keys.Row(i)) <= b", "b == math.MaxUint64 || prefix(keys.Row(i)) < b", "group-top-n"},
+		"f.lead[i] <= h.bound", "f.lead[i] < h.bound || h.bound == math.MaxUint64", "group-top-n"},
 	{"short-log", "rows leave a log before the watermark has closed them", "incremental/rowlog.go",
 		"p.last = slices.Max(closes)", "p.last = slices.Min(closes)", "interval-join"},
 	{"ties", "rows that tie stand in the opposite order", "incremental/topn.go",

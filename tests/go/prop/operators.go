@@ -198,6 +198,7 @@ var operators = []operator{
 	}},
 	{name: "group-top-n", relations: one, queries: []string{
 		"SELECT k, v, rn FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM t) WHERE rn <= 2", "SELECT k, v FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS rn FROM t) WHERE rn = 1",
+		"SELECT k, v, ts, b FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY v DESC, ts, b) <= 2", "SELECT b, k, v FROM t QUALIFY row_number() OVER (PARTITION BY b ORDER BY k, v DESC NULLS FIRST) <= 3",
 		"SELECT k, v FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST) <= 2", "SELECT v, rn FROM (SELECT v, row_number() OVER (ORDER BY v) AS rn FROM t) WHERE rn <= 3",
 	}},
 	{name: "distinct-on", relations: one, queries: []string{"SELECT DISTINCT ON (k) k, v, x FROM t ORDER BY k, v DESC", "SELECT DISTINCT ON (b) b, ts FROM t ORDER BY b, ts"}, noDuck: "leaves the order of ties open"},
