@@ -412,7 +412,7 @@ func (l *Log) Rearrange(most int, keys func(cols []arrow.Array, n int) ([]arrow.
 			to := min(from+most, s.n)
 			part := &Segment{n: to - from, numbers: s.numbers[from:to], groups: s.groups[from:to]}
 			for _, c := range s.Cols {
-				part.Cols = append(part.Cols, array.NewSlice(c, int64(from), int64(to)))
+				part.Cols = append(part.Cols, kernels.Compact(array.NewSlice(c, int64(from), int64(to)))) // else each would hold all rows
 			}
 			var err error
 			if part.Keys, err = keys(part.Cols, part.n); err != nil {

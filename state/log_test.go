@@ -168,3 +168,29 @@ func TestARestoredLogGoesOn(t *testing.T) {
 		t.Error("the part of another table was taken")
 	}
 }
+
+// A restored log holds about the memory of the one that was written, into however many segments its rows are cut.
+func TestARestoredLogHoldsItsRowsOnce(t *testing.T) {
+	const segments, rows = 32, 4096
+	l := newTestLog()
+	for i := range segments {
+		l.Add(rowsOf(i*rows, rows))
+	}
+	whole, err := l.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newTestLog()
+	if err := m.Restore(whole, func(uint8) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Rearrange(rows, func(cols []arrow.Array, _ int) ([]arrow.Array, error) { return cols[:1], nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Segments()) != segments {
+		t.Fatalf("%d segments", len(m.Segments()))
+	}
+	if before, after := l.Bytes(), m.Bytes(); after > 2*before {
+		t.Errorf("%d bytes before, %d after", before, after)
+	}
+}

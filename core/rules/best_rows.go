@@ -14,7 +14,8 @@ import (
 //	Join(r, Aggregate(r) by g max(v) AS m) on r.g = g AND r.v >= m  →  GroupTopN(r, rank = 1 by g order v desc)
 //
 // for max and min, =, >= and <=, inner and semi joins, and for groups that are windows of time which the join names by their
-// bounds: r.t >= start AND r.t < end. The relation may stand below joins, projections and filters of the left side, with
+// bounds: r.t >= start AND r.t < end. Of windows that overlap a row is in several, as an inner join gives it, but a semi join
+// does not. The relation may stand below joins, projections and filters of the left side, with
 // which a condition on its own rows commutes. In the rows that stay, g and m are r.g and r.v, so where they
 // are shown equal values must be alike (types.Type.Alike).
 //
@@ -173,6 +174,9 @@ func (x *extreme) listen(deepest origin) bool {
 		}
 	}
 	if w := deepest.window; w != nil && len(x.within) == 2 && x.within[0] != nil && x.within[1] != nil {
+		if x.j.Kind == plan.Semi && overlap(w) { // a row best in two windows is one row of the join, two of the top-N
+			return false
+		}
 		for k, e := range deepest.groups {
 			if x.groups[k] == nil && !isColumn(e, w.Start.ID) && !isColumn(e, w.End.ID) {
 				return false
@@ -221,6 +225,9 @@ func (x *extreme) heard(op string, l, r expr.Expr, nullSafe bool, deepest origin
 	}
 	return false
 }
+
+// overlap reports whether a time may lie in several of the windows.
+func overlap(w *plan.TimeWindow) bool { return w.Kind != plan.Tumble && w.Size != w.Slide }
 
 func isColumn(e expr.Expr, id expr.ColID) bool {
 	c, ok := e.(*expr.Col)
