@@ -27,6 +27,7 @@ type Log struct {
 	segments []*Segment
 	next     uint64 // number of the next row
 	n        int
+	bytes    int64 // counted along: a step asks, and there may be ten thousand segments
 	looks    int64
 
 	tracking bool
@@ -43,6 +44,7 @@ type Segment struct {
 	first   uint64
 	numbers []uint64 // nil: first, first + 1, …
 	groups  []uint8  // nil: nobody has asked yet
+	bytes   int64    // counted in the log's
 }
 
 // mark is where an epoch of the dirty list ended.
@@ -87,7 +89,7 @@ func (s *Segment) number(i int) uint64 {
 	return s.first + uint64(i)
 }
 
-func (s *Segment) group(i int) uint8 {
+func (l *Log) group(s *Segment, i int) uint8 {
 	if s.groups == nil {
 		hash := kernels.Room[uint64](s.n)
 		kernels.HashColumns(s.Keys, s.n, hash)
@@ -95,28 +97,39 @@ func (s *Segment) group(i int) uint8 {
 		for i, h := range hash {
 			s.groups[i] = uint8(kernels.KeyGroup(h))
 		}
+		s.bytes += int64(s.n)
+		l.bytes += int64(s.n)
 	}
 	return s.groups[i]
 }
 
 // Bytes is the memory held, roughly.
-func (l *Log) Bytes() int64 {
-	n := 0
-	for _, s := range l.segments {
-		n += 8*len(s.numbers) + len(s.groups)
-		for _, c := range s.Cols {
-			n += kernels.Held(c)
+func (l *Log) Bytes() int64 { return l.bytes }
+
+// held is the memory of a segment. A key that is a column is held once.
+func (s *Segment) held() int64 {
+	n := 8*len(s.numbers) + len(s.groups)
+	arrays := slices.Concat(s.Cols, s.Keys)
+	for i, a := range arrays {
+		if !slices.Contains(arrays[:i], a) {
+			n += kernels.Held(a)
 		}
-		for _, k := range s.Keys {
-			if !slices.Contains(s.Cols, k) {
-				n += kernels.Held(k)
-			}
-		}
-	}
-	for _, g := range l.gone {
-		n += 9 * len(g.numbers)
 	}
 	return int64(n)
+}
+
+func (g goneSegment) held() int64 { return int64(9 * len(g.numbers)) }
+
+// replace puts segments in the place of n others.
+func (l *Log) replace(at, n int, by ...*Segment) {
+	for _, s := range l.segments[at : at+n] {
+		l.bytes -= s.bytes
+	}
+	for _, s := range by {
+		s.bytes = s.held()
+		l.bytes += s.bytes
+	}
+	l.segments = slices.Replace(l.segments, at, at+n, by...)
 }
 
 // Add takes n rows and their keys, whose arrays are the log's from now on.
@@ -125,7 +138,7 @@ func (l *Log) Add(cols, keys []arrow.Array, n int) *Segment {
 	l.next += uint64(n)
 	l.n += n
 	l.looks += int64(n)
-	l.segments = append(l.segments, s)
+	l.replace(len(l.segments), 0, s)
 	return s
 }
 
@@ -144,9 +157,7 @@ func (l *Log) Merge(a, b *Segment) *Segment {
 	if a.numbers != nil || b.numbers != nil || a.first+uint64(a.Len()) != b.first {
 		m.numbers = slices.Concat(a.every(), b.every())
 	}
-	at := l.at(a)
-	l.segments[at] = m
-	l.segments = slices.Delete(l.segments, at+1, at+2)
+	l.replace(l.at(a), 2, m)
 	return m
 }
 
@@ -182,15 +193,14 @@ func (l *Log) at(s *Segment) int { return slices.Index(l.segments, s) }
 // Drop drops all rows of a segment.
 func (l *Log) Drop(s *Segment) {
 	l.forget(s, nil)
-	at := l.at(s)
-	l.segments = slices.Delete(l.segments, at, at+1)
+	l.replace(l.at(s), 1)
 }
 
 // Narrow keeps some rows of a segment, in their order, and drops the others.
 func (l *Log) Narrow(s *Segment, rows []int32) *Segment {
 	l.forget(s, rows)
 	out := s.take(rows)
-	l.segments[l.at(s)] = out
+	l.replace(l.at(s), 1, out)
 	return out
 }
 
@@ -214,7 +224,7 @@ func (l *Log) Clear() {
 	for _, s := range l.segments {
 		l.forget(s, nil)
 	}
-	l.segments = nil
+	l.replace(0, len(l.segments))
 }
 
 // forget counts the rows of a segment out but for some, and lists them as deleted.
@@ -231,9 +241,10 @@ func (l *Log) forget(s *Segment, but []int32) {
 			but = but[1:]
 			continue
 		}
-		g.groups, g.numbers = append(g.groups, s.group(i)), append(g.numbers, s.number(i))
+		g.groups, g.numbers = append(g.groups, l.group(s, i)), append(g.numbers, s.number(i))
 	}
 	l.gone = append(l.gone, g)
+	l.bytes += g.held()
 }
 
 // Track starts the dirty list.
@@ -254,7 +265,13 @@ func (l *Log) Forget(epoch uint64) {
 	for len(l.marks) > 1 && l.marks[1].epoch <= epoch {
 		l.marks = l.marks[1:]
 	}
-	l.gone = slices.DeleteFunc(l.gone, func(g goneSegment) bool { return g.epoch <= epoch })
+	l.gone = slices.DeleteFunc(l.gone, func(g goneSegment) bool {
+		durable := g.epoch <= epoch
+		if durable {
+			l.bytes -= g.held()
+		}
+		return durable
+	})
 }
 
 // Dirty returns the rows that came and the names of those dropped after the epoch that Cut named. A row that came and went
@@ -297,7 +314,7 @@ func (l *Log) part(from uint64, gone []goneSegment) (Part, error) {
 		for i := range s.Len() {
 			if s.number(i) >= from {
 				picked = append(picked, int32(i))
-				row(s.group(i), s.number(i), false)
+				row(l.group(s, i), s.number(i), false)
 			}
 		}
 		rows += len(picked)
@@ -376,7 +393,8 @@ func (l *Log) Restore(p Part, mine func(group uint8) bool) error {
 			added.Cols = append(added.Cols, kernels.Take(p.Rows.Column(len(partFields)+i), rows))
 		}
 		added.n = len(rows)
-		l.segments, l.n = append(l.segments, added), l.n+len(rows)
+		l.n += len(rows)
+		l.replace(len(l.segments), 0, added)
 	}
 	for i := range l.marks {
 		l.marks[i].next = l.next
@@ -386,12 +404,12 @@ func (l *Log) Restore(p Part, mine func(group uint8) bool) error {
 
 // without leaves out what a later part names.
 func (l *Log) without(named map[sequence]bool) {
-	kept := l.segments[:0]
+	var kept []*Segment
 	l.n = 0
 	for _, s := range l.segments {
 		var rows []int32
 		for i := range s.Len() {
-			if !named[sequence{s.group(i), s.number(i)}] {
+			if !named[sequence{l.group(s, i), s.number(i)}] {
 				rows = append(rows, int32(i))
 			}
 		}
@@ -400,14 +418,13 @@ func (l *Log) without(named map[sequence]bool) {
 		}
 		kept, l.n = append(kept, s.take(rows)), l.n+len(rows)
 	}
-	l.segments = kept
+	l.replace(0, len(l.segments), kept...)
 }
 
 // Rearrange replaces what was restored by the same rows in their order, in segments of at most so many, and with keys.
 func (l *Log) Rearrange(most int, keys func(cols []arrow.Array, n int) ([]arrow.Array, error)) error {
-	old := l.segments
-	l.segments = nil
-	for _, s := range old {
+	var cut []*Segment
+	for _, s := range l.segments {
 		for from := 0; from < s.n; from += most {
 			to := min(from+most, s.n)
 			part := &Segment{n: to - from, numbers: s.numbers[from:to], groups: s.groups[from:to]}
@@ -418,8 +435,9 @@ func (l *Log) Rearrange(most int, keys func(cols []arrow.Array, n int) ([]arrow.
 			if part.Keys, err = keys(part.Cols, part.n); err != nil {
 				return err
 			}
-			l.segments = append(l.segments, part)
+			cut = append(cut, part)
 		}
 	}
+	l.replace(0, len(l.segments), cut...)
 	return nil
 }

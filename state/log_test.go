@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -192,5 +193,82 @@ func TestARestoredLogHoldsItsRowsOnce(t *testing.T) {
 	}
 	if before, after := l.Bytes(), m.Bytes(); after > 2*before {
 		t.Errorf("%d bytes before, %d after", before, after)
+	}
+}
+
+// What the log counts along is what a walk over its segments finds, whatever was done.
+func TestALogCountsItsBytes(t *testing.T) {
+	rnd := clock.NewRand(9)
+	keys := func(cols []arrow.Array, _ int) ([]arrow.Array, error) { return cols[:1], nil }
+	l := newTestLog()
+	var saved []Part
+	for step := range 2000 {
+		segments := l.Segments()
+		some := func() *Segment { return segments[rnd.IntN(len(segments))] }
+		switch op := rnd.IntN(12); {
+		case op < 5 || len(segments) == 0:
+			cols, ks, n := rowsOf(step, 1+rnd.IntN(200))
+			if op == 0 {
+				ks = []arrow.Array{cols[1], cols[1]}
+			}
+			l.Add(cols, ks, n)
+		case op == 5:
+			l.Drop(some())
+		case op == 6 && len(segments) > 1:
+			if at := rnd.IntN(len(segments) - 1); len(segments[at].Keys) == len(segments[at+1].Keys) {
+				l.Merge(segments[at], segments[at+1])
+			}
+		case op == 7:
+			s := some()
+			var rows []int32
+			for i := range s.Len() {
+				if rnd.IntN(2) == 0 {
+					rows = append(rows, int32(i))
+				}
+			}
+			if len(rows) > 0 {
+				l.Narrow(s, rows)
+			}
+		case op == 8:
+			l.Track()
+			l.Forget(l.Cut() - uint64(rnd.IntN(2)))
+		case op == 9 && rnd.IntN(20) == 0:
+			l.Clear()
+		case op == 10:
+			p, err := l.Dirty(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved = append(saved, p)
+		case op == 11 && rnd.IntN(5) == 0:
+			l = newTestLog()
+			for _, p := range saved {
+				if err := l.Restore(p, func(g uint8) bool { return g%8 != 0 }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := l.Rearrange(100, keys); err != nil {
+				t.Fatal(err)
+			}
+			saved = nil
+		}
+		var want int64
+		for _, s := range l.segments {
+			want += s.held()
+		}
+		for _, g := range l.gone {
+			want += g.held()
+		}
+		if l.Bytes() != want {
+			t.Fatalf("step %d: %d bytes are counted, %d are held", step, l.Bytes(), want)
+		}
+	}
+	alone := newTestLog()
+	cols, _, n := rowsOf(0, 1000)
+	alone.Add(cols, nil, n)
+	shared := newTestLog()
+	shared.Add(cols, []arrow.Array{cols[1], cols[0]}, n)
+	if alone.Bytes() != shared.Bytes() || alone.Bytes() == 0 {
+		t.Errorf("%d bytes without keys, %d with keys that are columns", alone.Bytes(), shared.Bytes())
 	}
 }
