@@ -54,7 +54,7 @@ type judged struct {
 	watched bool // the other side shows rows for themselves by the keys alone
 }
 
-// joinTable declares the rows of a side; the table is join_left or join_right.
+// joinTable declares the rows of a side; the table is join_left or join_right, with _rows behind it if it is a log.
 func joinTable(name string, input []plan.Column, key state.KeyKind) state.Decl {
 	return state.Decl{Name: name, Version: 1, Key: key, Values: valueNames(input, "_weight", "_matches", "_shown"),
 		About: "row → weight, number of partners, weight shown; in the key group of its join key"}

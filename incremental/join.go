@@ -22,7 +22,8 @@ import (
 // themselves (padded by an outer join, kept by a semi or anti join) depend on how many partners they have at the step's end.
 //
 //	in:    any weights        out: pairs with the product of the weights; rows without (semi: with) partners
-//	state: join_left, join_right    row → weight, partners, weight shown
+//	state: join_left, join_right              row → weight, partners, weight shown
+//	       join_left_rows, join_right_rows    instead, rows as they came: where they are only added and only their partners are asked for
 //	time:  the lesser watermark; rows that it has settled by a bound between the inputs' times are dropped
 type join struct {
 	kind     plan.JoinKind
@@ -85,13 +86,7 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 	keyTypes := exprTypes(exprs[0])
 	j.keyKind = newKeyKind(keyTypes, j.nullSafe)
 	switch n.Kind {
-	case plan.Inner:
-	case plan.Left, plan.Semi, plan.Anti:
-		j.kept[0] = true
-	case plan.Right:
-		j.kept[1] = true
-	case plan.Full:
-		j.kept = [2]bool{true, true}
+	case plan.Inner, plan.Left, plan.Right, plan.Full, plan.Semi, plan.Anti:
 	default:
 		return nil, errs.New(errs.Unsupported, "plan", "a %s join is not supported in incremental mode", n.Kind)
 	}
@@ -106,18 +101,19 @@ func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 		j.enc[s] = &keyEncoders{table: newKeyEncoder(keyTypes), bytes: newKeyEncoder(keyTypes)}
 		name, updating := [...]string{"join_left", "join_right"}[s], plan.Updating(in, emit)
 		j.weighted = j.weighted || updating
-		watched := j.kept[1-s] && n.On == nil
+		var watched bool
+		j.kept[s], watched = plan.JoinAsks(n, s)
 		if updating && !j.kept[s] && !watched && closing[s] == nil {
 			j.bagged[s] = newRowBags(joinTable(name, cols, state.RowKey), keyTypes, j.types[s], j.nullSafe)
 			j.side[s] = j.bagged[s]
 			continue
 		}
-		if updating || j.kept[s] || watched {
+		if !plan.KeepsRows(n, s, emit) {
 			j.arranged[s] = newArrangement(name, cols, j.enc[s], updating, judged{kept: j.kept[s], counted: n.On != nil, watched: watched}, closing[s])
 			j.side[s] = j.arranged[s]
 			continue
 		}
-		rows := state.NewLog(joinTable(name, cols, state.Sequence), j.types[s], 1, 0, 0)
+		rows := state.NewLog(joinTable(name+"_rows", cols, state.Sequence), j.types[s], 1, 0, 0)
 		j.logged[s] = newRowLog(rows, j.keyKind, j.enc[s], closing[s])
 		j.side[s] = j.logged[s]
 	}

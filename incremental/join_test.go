@@ -2,12 +2,15 @@ package incremental_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/incremental"
 	"github.com/riverbed/riverbed/incremental/optest"
@@ -241,4 +244,34 @@ func pairsOf(keys [2][]int64) (n int) {
 		n += left[k]
 	}
 	return n
+}
+
+// A side of a join keeps its rows as they came where they are only added, and row by row where they change: EXPLAIN names the table, and
+// neither form takes the other's snapshot.
+func TestJoinsOfInsertsHaveTablesOfTheirOwn(t *testing.T) {
+	const query = "SELECT a, b FROM l JOIN r ON l.k = r.k"
+	changed, added := [2]string{twoTables, "join_left"}, [2]string{strings.ReplaceAll(twoTables, "TABLE", "STREAM"), "join_left_rows"}
+	for _, c := range [][2][2]string{{changed, added}, {added, changed}} {
+		from, to := optest.New(t, c[0][0], query), optest.New(t, c[1][0], query)
+		var use []plan.StateUse
+		plan.Walk(from.Plan().Root, func(n plan.Node) bool {
+			use = append(use, plan.StateOf(n, from.Graph().Emit())...)
+			return true
+		})
+		if !slices.ContainsFunc(use, func(u plan.StateUse) bool { return u.Table == c[0][1] }) || !slices.Contains(tablesOf(t, from.Graph()), c[0][1]) {
+			t.Errorf("EXPLAIN says %v, a snapshot has %v, and not %s", use, tablesOf(t, from.Graph()), c[0][1])
+		}
+		from.Delta("l +1 1 x", "l +1 2 y", "r +1 1 p")
+		s, err := from.Graph().Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := to.Graph().Restore(s); !errs.Is(err, errs.State) || errs.As(err).Hint == "" {
+			t.Errorf("a join with %s took a snapshot of one with %s: %v", c[1][1], c[0][1], err)
+		}
+		again := optest.New(t, c[0][0], query)
+		if err := again.Graph().Restore(s); err != nil {
+			t.Errorf("a join with %s does not take its own snapshot: %v", c[0][1], err)
+		}
+	}
 }

@@ -49,7 +49,7 @@ func (c *logCase) columns() []plan.Column {
 func (c *logCase) empty() *rowLog {
 	cols := c.columns()
 	enc := &keyEncoders{table: newKeyEncoder(c.keys), bytes: newKeyEncoder(c.keys)}
-	rows := state.NewLog(joinTable("join_left", cols, state.Sequence), columnTypes(cols), 1, 0, 0)
+	rows := state.NewLog(joinTable("join_left_rows", cols, state.Sequence), columnTypes(cols), 1, 0, 0)
 	rows.Track()
 	return newRowLog(rows, newKeyKind(c.keys, c.nullSafe), enc, &closing{1, 0})
 }

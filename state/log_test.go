@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -270,5 +271,23 @@ func TestALogCountsItsBytes(t *testing.T) {
 	shared.Add(cols, []arrow.Array{cols[1], cols[0]}, n)
 	if alone.Bytes() != shared.Bytes() || alone.Bytes() == 0 {
 		t.Errorf("%d bytes without keys, %d with keys that are columns", alone.Bytes(), shared.Bytes())
+	}
+}
+
+// A part whose keys are no numbers is an error, not a panic and not fewer rows.
+func TestSequencesHaveKeysOfEightBytes(t *testing.T) {
+	named := newTestTable(goodHash)
+	named.put(1, "key", "more bytes")
+	p, err := named.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbered := testDecl
+	numbered.Key = Sequence
+	to := []Stored{NewTable(numbered, &Int64s{}, NewValues(types.String)), NewLog(numbered, []types.Type{types.Int64, types.String})}
+	for _, s := range to {
+		if err := s.Restore(p, func(uint8) bool { return true }); !errs.Is(err, errs.State) {
+			t.Errorf("%T: %v", s, err)
+		}
 	}
 }

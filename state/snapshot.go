@@ -203,6 +203,14 @@ func checkPart(p Part, d Decl) error {
 		return errs.New(errs.State, "restore", "state table %s has %d columns in the snapshot, not %d", p.Table, got, want).
 			WithHint("restore with the query and the version that wrote it, or read again from the start")
 	}
+	if keys, ok := p.Rows.Column(2).(*array.Binary); ok && d.Key == Sequence {
+		for i := range keys.Len() {
+			if n := len(keys.Value(i)); n != 8 {
+				return errs.New(errs.State, "restore", "state table %s numbers its rows, and the snapshot has a key of %d bytes", p.Table, n).
+					WithHint("restore with the version that wrote it, or read again from the start")
+			}
+		}
+	}
 	return nil
 }
 

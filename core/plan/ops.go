@@ -126,7 +126,9 @@ var Ops = []*Op{
 
 var joinState = []StateTable{
 	{"join_left", "left row by join key → weight, partners, weight shown"},
+	{"join_left_rows", "left rows as they came; instead of `join_left`, over inserts of which only partners are asked"},
 	{"join_right", "right row by join key → weight, partners, weight shown"},
+	{"join_right_rows", "right rows as they came; instead of `join_right`, over inserts of which only partners are asked"},
 }
 
 var opByName = func() map[string]*Op {

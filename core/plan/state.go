@@ -25,7 +25,7 @@ func StateOf(n Node, emit EmitPolicy) []StateUse {
 	case *Aggregate:
 		return aggregateState(n, emit)
 	case *Join:
-		return joinStateOf(n)
+		return joinStateOf(n, emit)
 	case *Distinct:
 		if c, ok := ClosingColumn(n); ok {
 			return []StateUse{{"distinct_seen", true, closedBy(c)}}
@@ -101,9 +101,29 @@ func aggregateState(n *Aggregate, emit EmitPolicy) []StateUse {
 	return out
 }
 
+// JoinAsks says what a join asks of the rows of a side (0 is the left) beside their partners: to be shown for themselves, or, to show rows
+// of the other side for themselves, their number by the keys alone.
+func JoinAsks(n *Join, side int) (kept, watched bool) {
+	keeps := [2]bool{n.Kind != Inner && n.Kind != Right, n.Kind == Right || n.Kind == Full}
+	return keeps[side], keeps[1-side] && n.On == nil
+}
+
+// KeepsRows reports whether the incremental form of a join keeps the rows of a side as they came, in a table of their own: they are
+// only added, and nothing is asked of them but their partners.
+func KeepsRows(n *Join, side int, emit EmitPolicy) bool {
+	kept, watched := JoinAsks(n, side)
+	return !kept && !watched && !Updating([2]Node{n.Left, n.Right}[side], emit)
+}
+
 // joinStateOf: each side is kept as long as rows of the other may still meet it.
-func joinStateOf(n *Join) []StateUse {
+func joinStateOf(n *Join, emit EmitPolicy) []StateUse {
 	b, ok := JoinBounds(n)
+	tables := [2]string{"join_left", "join_right"}
+	for side := range tables {
+		if KeepsRows(n, side, emit) {
+			tables[side] += "_rows"
+		}
+	}
 	side := func(table string, self, other Node, limited bool) StateUse {
 		switch {
 		case !Live(self) && Live(other):
@@ -116,7 +136,7 @@ func joinStateOf(n *Join) []StateUse {
 		return StateUse{table, false, "every row may still meet a later one of the other side"}
 	}
 	return []StateUse{
-		side("join_left", n.Left, n.Right, b.Low != nil),
-		side("join_right", n.Right, n.Left, b.High != nil),
+		side(tables[0], n.Left, n.Right, b.Low != nil),
+		side(tables[1], n.Right, n.Left, b.High != nil),
 	}
 }
