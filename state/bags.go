@@ -93,7 +93,10 @@ func (b *Bags) layOut(nulls bool, wide []int) {
 	old := *b
 	b.row = newRecord(b.types[1], true, 1, nulls || old.row.nulls > 0, b.wide, old.row.texts)
 	b.mem, b.rows = arena{}, 0
-	b.blocks.n, b.blocks.cells, b.blocks.dense = 0, make([]uint64, len(old.blocks.cells)), nil
+	b.blocks.n, b.blocks.cells, b.blocks.dense = 0, nil, nil
+	if old.blocks.cells != nil { // else there is no index yet, and what it will be like is open
+		b.blocks.cells = make([]uint64, len(old.blocks.cells))
+	}
 	if old.blocks.dense != nil {
 		b.blocks.dense = make([]uint32, len(old.blocks.dense))
 	}

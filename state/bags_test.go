@@ -286,6 +286,19 @@ func TestBagsNumbers(t *testing.T) {
 	}
 }
 
+// What is unusual in the first rows makes another layout before there is an index: it says nothing of how keys are looked up.
+func TestBagsNumbersBesideNulls(t *testing.T) {
+	x := newBagTest(t, 5, 1000)
+	x.odd = true
+	for range 3 {
+		x.add(x.rows(200), nil)
+		if x.bags.row.nulls == 0 || x.bags.blocks.dense == nil {
+			t.Fatal("keys that lie close are looked up by hash")
+		}
+		x.check()
+	}
+}
+
 // rowsOfKey is one row a key, the same whenever it is asked for.
 func (x *bagTest) rowsOfKey(ks []int64) []arrow.Array {
 	k := array.NewInt64Builder(memory.DefaultAllocator)
