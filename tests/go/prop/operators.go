@@ -3,6 +3,7 @@ package prop
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 )
 
 // operator is a kind of query to draw cases for.
@@ -12,6 +13,8 @@ type operator struct {
 	queries   []string
 	// duck translates the query for DuckDB; nil: as it stands.
 	duck func(q string) string
+	// otherwise says the query in another way, which batch must answer with the same rows; nil: it is not asked twice.
+	otherwise func(q string) string
 	// noDuck says why DuckDB is no judge.
 	noDuck string
 	// calm keeps to domains where a computation in doubles is well-conditioned.
@@ -59,6 +62,21 @@ var best = []string{
 	"SELECT n.k, n.c FROM (SELECT k, v, min(ts) AS c FROM t GROUP BY k, v) n JOIN (SELECT min(c) AS m FROM (SELECT k, v, min(ts) AS c FROM t GROUP BY k, v)) g ON n.c = g.m",
 	"SELECT n.k, n.c FROM (SELECT k, sum(v) AS c FROM t GROUP BY k) n JOIN (SELECT max(c) AS m FROM (SELECT k, sum(v) AS c FROM t GROUP BY k)) g ON n.c >= g.m",
 }
+
+// bestOfWindows asks for the rows at the extreme of the windows they are in, which may be several: a join gives a row with each
+// window, EXISTS and IN give it once. The relation is a stream, its
+// keys (which both modes read once), or groups (which batch reads once).
+var bestOfWindows = crossed("WITH n AS ({0}) {1} EMIT IMMEDIATE", []string{"SELECT k, v, ts FROM t", "SELECT k, v, ts FROM t GROUP BY k, v, ts", "SELECT k, ts, max(v) AS v FROM t GROUP BY k, ts"}, crossed("{0}", []string{
+	"SELECT k, v, ts FROM n WHERE EXISTS (SELECT 1 FROM (SELECT window_start AS b, window_end AS e, max(v) AS m FROM {1} GROUP BY window_start, window_end) g WHERE n.v = g.m AND n.ts >= g.b AND n.ts < g.e)",
+	"SELECT k, v, ts FROM n WHERE EXISTS (SELECT 1 FROM (SELECT k, window_start AS b, window_end AS e, max(v) AS m FROM {1} GROUP BY k, window_start, window_end) g WHERE n.k = g.k AND n.v >= g.m AND n.ts >= g.b AND n.ts < g.e)",
+	"SELECT k, v FROM n WHERE v IN (SELECT m FROM (SELECT window_start AS b, window_end AS e, max(v) AS m FROM {1} GROUP BY window_start, window_end) g WHERE n.ts >= g.b AND n.ts < g.e)",
+	"SELECT k, v FROM n WHERE (k, v) IN (SELECT k, m FROM (SELECT k, window_start AS b, window_end AS e, max(v) AS m FROM {1} GROUP BY k, window_start, window_end) g WHERE n.ts >= g.b AND n.ts < g.e)",
+	"SELECT n.k, n.v, n.ts, g.b, g.e, g.m FROM n JOIN (SELECT window_start AS b, window_end AS e, max(v) AS m FROM {1} GROUP BY window_start, window_end) g ON n.v = g.m AND n.ts >= g.b AND n.ts < g.e",
+	"SELECT n.k, n.v, n.ts FROM n JOIN (SELECT k, window_start AS b, window_end AS e, max(v) AS m FROM {1} GROUP BY k, window_start, window_end) g ON n.k = g.k AND n.v = g.m AND n.ts >= g.b AND n.ts < g.e",
+}, []string{
+	"TUMBLE(n, ts, INTERVAL '5 seconds')", "HOP(n, ts, INTERVAL '2 seconds', INTERVAL '6 seconds')", "HOP(n, ts, INTERVAL '4 seconds', INTERVAL '6 seconds')", "HOP(n, ts, INTERVAL '5 seconds', INTERVAL '5 seconds')",
+	"HOP(n, ts, INTERVAL '6 seconds', INTERVAL '4 seconds')", "HOP(n, ts, INTERVAL '1 month', INTERVAL '2 months')", "TUMBLE(n, ts, INTERVAL '1 month')", "CUMULATE(n, ts, INTERVAL '2 seconds', INTERVAL '6 seconds')", "CUMULATE(n, ts, INTERVAL '5 seconds', INTERVAL '5 seconds')",
+}))
 
 // crossed joins every string with every other.
 func crossed(format string, parts ...[]string) []string {
@@ -196,6 +214,7 @@ var operators = []operator{
 		"SELECT t.k, t.v, t.ts FROM t JOIN (SELECT TUMBLE_START(ts, INTERVAL '5 seconds') AS b, TUMBLE_END(ts, INTERVAL '5 seconds') AS e, max(v) AS most FROM t GROUP BY TUMBLE(ts, INTERVAL '5 seconds')) m ON t.v = m.most AND t.ts >= m.b AND t.ts < m.e EMIT IMMEDIATE",
 		"SELECT n.k, n.num, n.s, m.most FROM (SELECT k, count(*) AS num, TUMBLE_START(ts, INTERVAL '5 seconds') AS s FROM t GROUP BY k, TUMBLE(ts, INTERVAL '5 seconds')) n JOIN (SELECT s, max(num) AS most FROM (SELECT k, count(*) AS num, TUMBLE_START(ts, INTERVAL '5 seconds') AS s FROM t GROUP BY k, TUMBLE(ts, INTERVAL '5 seconds')) GROUP BY s) m ON n.s = m.s AND n.num >= m.most EMIT IMMEDIATE",
 	}},
+	{name: "best-of-windows", relations: []string{markedT}, appendOnly: true, queries: bestOfWindows, noDuck: "no such windows; judged by the maximum of a sum", otherwise: maxOfSum},
 	{name: "group-top-n", relations: one, queries: []string{
 		"SELECT k, v, rn FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM t) WHERE rn <= 2", "SELECT k, v FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS rn FROM t) WHERE rn = 1",
 		"SELECT k, v, ts, b FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY v DESC, ts, b) <= 2", "SELECT b, k, v FROM t QUALIFY row_number() OVER (PARTITION BY b ORDER BY k, v DESC NULLS FIRST) <= 3",
@@ -233,6 +252,11 @@ func windows(fn, args string) []string {
 		)
 	}
 	return out
+}
+
+// maxOfSum keeps a join with one's own maximum a join: what is compared is not what is aggregated.
+func maxOfSum(q string) string {
+	return strings.ReplaceAll(q, "max(v) AS m ", "max(v + 0) AS m ")
 }
 
 func pick[T any](r *rand.Rand, s []T) T { return s[r.IntN(len(s))] }

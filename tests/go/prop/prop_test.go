@@ -5,6 +5,7 @@
 package prop
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -134,6 +135,7 @@ type testCase struct {
 	n        int
 	seed     uint64
 	query    string
+	again    string // the query said otherwise; "" if it is not
 	rels     []*sqltest.Relation
 	steps    [][]sqltest.Event
 	workers  int
@@ -151,6 +153,9 @@ func source(op operator, seed uint64, n int) *rand.Rand {
 func draw(op operator, seed uint64, n int) testCase {
 	r := source(op, seed, n)
 	c := testCase{n: n, seed: seed, query: pick(r, op.queries), workers: 1}
+	if op.otherwise != nil {
+		c.again = op.otherwise(c.query)
+	}
 	if r.IntN(4) == 0 {
 		c.workers = 4
 	}
@@ -200,7 +205,22 @@ func engineOf(engines map[string]*sqltest.Engine, op operator, c testCase) (*sql
 }
 
 func (c testCase) play(e *sqltest.Engine) (sqltest.Outcome, error) {
-	return e.Play(c.query, c.steps, sqltest.Options{Workers: c.workers, Restart: c.restart, Rand: rand.New(rand.NewPCG(c.seed, uint64(c.n)))})
+	out, err := e.Play(c.query, c.steps, sqltest.Options{Workers: c.workers, Restart: c.restart, Rand: rand.New(rand.NewPCG(c.seed, uint64(c.n)))})
+	if c.again == "" || err != nil || out.Mismatch != "" || out.Failed != nil {
+		return out, err
+	}
+	q, err := e.Batch.Query(context.Background(), c.again, nil)
+	if err != nil {
+		return out, err
+	}
+	rows, err := sqltest.Rows(q)
+	if err != nil {
+		return out, err
+	}
+	if d := out.Final.Diff(sqltest.BagOf(rows)); d != "" {
+		out.Mismatch = fmt.Sprintf("+ is too many, - is missing when it is asked otherwise, %s:\n%s", c.again, d)
+	}
+	return out, nil
 }
 
 // report prints the smallest form of a failing case as a .test file.
