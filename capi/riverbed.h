@@ -38,7 +38,8 @@ typedef struct {
   int64_t barrier;   /* the epoch that ends with this batch */
 } rb_batch_info;
 
-/* The changes of one step, as a subscription hands them out: a handle, and what the batch says. */
+/* The changes of one step, as a subscription hands them out: a handle, and what the batch says. rb_subscription_next writes an
+ * array of them; its caller has room for one at least, else the call is an error and takes no changes. */
 typedef struct {
   rb_handle batch;
   rb_batch_info info;

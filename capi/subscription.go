@@ -12,6 +12,7 @@ import (
 
 	"github.com/riverbed/riverbed"
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
 )
 
 // subscription is an incremental run that is being read.
@@ -70,7 +71,8 @@ const (
 	stateEnd     = 2 // and never again
 )
 
-// rb_subscription_next waits at most so long for changes, and takes along those that are there already: at most room of them.
+// rb_subscription_next waits at most so long for changes, and takes along those that are there already: at most room of them, and
+// with room for none it is an error.
 //
 //export rb_subscription_next
 func rb_subscription_next(h C.rb_handle, timeoutMS C.int64_t, out *C.rb_change, room C.int64_t, taken *C.int64_t, state *C.int32_t, err *C.rb_text) C.int32_t {
@@ -84,33 +86,50 @@ func rb_subscription_next(h C.rb_handle, timeoutMS C.int64_t, out *C.rb_change, 
 			return errs.New(errs.Usage, "subscription", "the subscription is closed")
 		}
 		defer s.loan.release()
-		d, ready := s.engine.Poll()
-		if !ready {
-			ctx, stop := timeout(timeoutMS)
-			defer stop()
-			switch d, e = s.engine.Next(ctx); {
-			case errors.Is(e, io.EOF):
-				*state = stateEnd
-				return nil
-			case e != nil && ctx.Err() != nil && errors.Is(e, ctx.Err()):
-				return nil
-			case e != nil:
-				return e
-			}
-		}
-		*state = stateBatch
-		changes, n := unsafe.Slice(out, int(room)), 0
-		for ready = true; ready; d, ready = s.engine.Poll() {
+		ctx, stop := timeout(timeoutMS)
+		defer stop()
+		n := 0
+		ended, e := s.next(ctx, int64(room), func(d flow.Delta) {
+			change := &unsafe.Slice(out, int(room))[n]
 			b := newDelta(d, s.loan.owners)
-			b.describe(&changes[n].info)
-			changes[n].batch = handles.open(b)
-			if n++; n == len(changes) {
-				break
-			}
-		}
+			b.describe(&change.info)
+			change.batch = handles.open(b)
+			n++
+		})
 		*taken = C.int64_t(n)
-		return nil
+		switch {
+		case ended:
+			*state = stateEnd
+		case n > 0:
+			*state = stateBatch
+		}
+		return e
 	})
+}
+
+// next takes changes, at most room of them: the first that comes while ctx lives, and with it those that are there already.
+func (s *subscription) next(ctx context.Context, room int64, take func(flow.Delta)) (ended bool, err error) {
+	if room < 1 { // before a change is taken: it would be lost
+		return false, errs.New(errs.Usage, "subscription", "there is room for %d changes, and has to be for one", room)
+	}
+	d, ready := s.engine.Poll()
+	if !ready {
+		switch d, err = s.engine.Next(ctx); {
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+	}
+	for take(d); room > 1; room-- {
+		if d, ready = s.engine.Poll(); !ready {
+			break
+		}
+		take(d)
+	}
+	return false, nil
 }
 
 func timeout(ms C.int64_t) (context.Context, context.CancelFunc) {
