@@ -95,12 +95,14 @@ func (a *arena) moreSmall(need uint32) {
 
 // chunk gives addresses for n more chunks.
 //
-// AIDEV-NOTE: panics beyond 32 GB in one arena.
+// AIDEV-NOTE: panics when the addresses are used up. There are 2048 chunks of them, 32 GB of small blocks; a big block takes whole chunks,
+// however little of its last one it fills, and leaves them to its class alone: blocks of 5 MB come to 10 GB.
 func (a *arena) chunk(n int) uint32 {
 	addr := len(a.chunks) << chunkBits
 	a.chunks = append(a.chunks, make([][]uint64, n)...)
 	if len(a.chunks) > 1<<(32-chunkBits) {
-		panic(errs.New(errs.State, "state", "a state table of one worker is larger than 32 GB"))
+		panic(errs.New(errs.State, "state", "a state table of one worker has used up its addresses: it has 32 GB, or from 10 GB on where keys have more than 4 MB of rows each").
+			WithHint("use more parallelism, or bound the rows of a key"))
 	}
 	return uint32(addr)
 }

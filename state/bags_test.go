@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -397,6 +398,24 @@ func TestBagsCheckpoint(t *testing.T) {
 	if err := table.Restore(again, func(uint8) bool { return true }); err != nil || table.Len() != len(x.want) {
 		t.Fatalf("%d rows as a Table, %v", table.Len(), err)
 	}
+}
+
+// A big block takes a chunk of addresses and more, and when there are no more it is an error that says so.
+func TestArenaAddresses(t *testing.T) {
+	var a arena
+	one, two, three := a.take(bigClass), a.take(bigClass), a.take(classOf(chunkMask+2))
+	if next := a.chunk(1); two-one != 1<<chunkBits || three-two != 1<<chunkBits || next-three != 2<<chunkBits {
+		t.Errorf("addresses %x, %x, %x, %x", one, two, three, next)
+	}
+	for len(a.chunks) < 1<<(32-chunkBits) {
+		a.chunk(1)
+	}
+	defer func() {
+		if err, ok := recover().(error); !ok || !errs.Is(err, errs.State) || errs.As(err).Hint == "" {
+			t.Errorf("without addresses: %v", err)
+		}
+	}()
+	a.take(bigClass)
 }
 
 func TestArenaClasses(t *testing.T) {
