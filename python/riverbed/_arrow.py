@@ -134,32 +134,63 @@ def capsule_address(capsule: object, name: bytes) -> int:
     return int(get(capsule, name))
 
 
-# They export Arrow streams too.
-_COLUMNS = ("Series", "ChunkedArray", "Array")
+# What is one column exports Arrow streams and arrays too.
+_COLUMNS = {"Series", "ChunkedArray", "Array"}
 
 
-def import_stream(source: Any) -> _native.Handle:
-    """Move anything Arrow-like into the library: __arrow_c_stream__, __arrow_c_array__, or an old pandas frame."""
-    if type(source).__name__ in _COLUMNS:
+def check_tabular(source: Any) -> None:
+    """Raise an error that says what to do with a column, or with a query of another library that has not run."""
+    kind = type(source).__name__
+    if kind == "LazyFrame":
         raise RiverbedUsageError(
-            f"a {type(source).__name__} is one column and no table\nHint: make a table of it, as to_frame() does"
+            "a LazyFrame is a query that has not run, and has no rows yet\nHint: hand over what its collect() returns",
+            hint="hand over what its collect() returns",
         )
+    bases = {base.__name__ for base in type(source).__mro__}
+    column = "Series" in bases or (bases & _COLUMNS and hasattr(source, "type"))
+    if column and "StructArray" not in bases:
+        hint = "make a table of it: " + (
+            "its to_frame()" if "Series" in bases else 'pyarrow.table({"name": column}), by the name of the column'
+        )
+        raise RiverbedUsageError(f"this {kind} is one column and no table\nHint: {hint}", hint=hint)
     columns = getattr(source, "columns", None)
     if isinstance(columns, Sized) and len(columns) == 0:
         raise RiverbedUsageError(
-            f"this {type(source).__name__} has no columns\nHint: a table has at least one; rows it may lack"
+            f"this {kind} has no columns\nHint: a table has at least one; rows it may lack",
+            hint="a table has at least one; rows it may lack",
         )
-    if hasattr(source, "__arrow_c_stream__"):
-        capsule = source.__arrow_c_stream__()
-    else:
+
+
+def arrow_table(source: Any) -> Any:
+    """Return what has `__arrow_c_stream__` for anything Arrow-like: the one place where frames come in.
+
+    The index of a pandas frame is no column, whatever it is and whatever pandas' own export makes of it.
+    """
+    check_tabular(source)
+    if _is_pandas(source):
         pa = need("pyarrow", f"reading a {type(source).__name__}")
-        if hasattr(source, "__arrow_c_array__"):
-            capsule = pa.Table.from_batches([pa.record_batch(source)]).__arrow_c_stream__()
-        else:  # a pandas frame from before it exported streams
-            capsule = pa.Table.from_pandas(source, preserve_index=False).__arrow_c_stream__()
+        try:
+            return pa.Table.from_pandas(source, preserve_index=False)
+        except pa.ArrowException as cause:
+            hint = "a column has values of one type; see frame.dtypes, and astype() changes one"
+            raise RiverbedSchemaError(f"this DataFrame is no table: {'; '.join(map(str, cause.args))}\nHint: {hint}",
+                                      hint=hint) from cause  # fmt: skip
+    if hasattr(source, "__arrow_c_stream__"):
+        return source
+    pa = need("pyarrow", f"reading a {type(source).__name__}")
+    return pa.Table.from_batches([pa.record_batch(source)])
+
+
+def import_stream(source: Any) -> _native.Handle:
+    """Move anything Arrow-like into the library."""
+    capsule = arrow_table(source).__arrow_c_stream__()
     relation = _native.call_handle("rb_import_stream", capsule_address(capsule, _STREAM))
     assert relation is not None
     return relation
+
+
+def _is_pandas(value: object) -> bool:
+    return any(c.__name__ == "DataFrame" and c.__module__.partition(".")[0] == "pandas" for c in type(value).__mro__)
 
 
 def is_tabular(value: object) -> bool:
@@ -169,7 +200,7 @@ def is_tabular(value: object) -> bool:
     return (
         hasattr(value, "__arrow_c_stream__")
         or (hasattr(value, "__arrow_c_array__") and type(value).__name__ == "RecordBatch")
-        or (type(value).__name__ == "DataFrame" and type(value).__module__.startswith("pandas."))
+        or _is_pandas(value)
     )
 
 

@@ -149,6 +149,7 @@ class Session:
             finally:
                 relation.close()
         else:
+            _arrow.check_tabular(source)
             raise RiverbedUsageError(
                 f"a table cannot be made from {type(source).__name__}\n"
                 "Hint: hand over a connector (rb.Parquet(...)) or an Arrow, pandas or Polars object"

@@ -190,6 +190,51 @@ def test_pushed_rows_are_read_in_place(session: rb.Session) -> None:
     assert got.column("a").to_pylist() == list(range(100, 1_000))
 
 
+def test_the_index_of_pandas_is_no_column(session: rb.Session) -> None:
+    whole = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "z", "y"]})
+    frames = {
+        "whole": whole,
+        "filtered": whole[whole.b.isin(["x", "y"])],
+        "sparse": whole.iloc[[0, 2]].sort_values("b", ascending=False),
+        "named": whole.set_index(pd.Index([7, 8, 9], name="k")),
+        "levels": whole.set_index([pd.Index(["p", "q", "r"]), pd.Index([7, 8, 9])]),
+    }
+    for name, frame in frames.items():
+        want = frame.to_dict("records")
+        assert session.sql("SELECT * FROM frame").to_pylist() == want, name
+        assert session.create_table(name, source=frame).columns == [("a", "BIGINT"), ("b", "VARCHAR")], name
+        assert session.sql(f"SELECT * FROM {name}").to_pylist() == want, name
+        rows = rb.MemoryStream()
+        session.create_stream(f"{name}_s", source=rows, schema={"a": "BIGINT", "b": "VARCHAR"})
+        rows.push(frame)
+        rows.end()
+        with session.sql(f"SELECT * FROM {name}_s").subscribe() as changes:
+            assert [{"a": row["a"], "b": row["b"]} for batch in changes for row in batch] == want, name
+    keyed = whole.set_index("b")
+    assert session.sql("SELECT * FROM keyed").columns == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("what", "message", "hint"),
+    [
+        (pd.Series([1], name="a"), "this Series is one column", "to_frame"),
+        (pl.Series("a", [1]), "this Series is one column", "to_frame"),
+        (pa.array([1]), "this Int64Array is one column", "pyarrow.table"),
+        (pa.chunked_array([[1]]), "this ChunkedArray is one column", "pyarrow.table"),
+        (pl.LazyFrame({"a": [1]}), "a LazyFrame is a query that has not run", "collect"),
+        (pd.DataFrame({"a": [1, "x"]}), "this DataFrame is no table: .*column a", "astype"),
+        (pd.DataFrame(index=[1]), "this DataFrame has no columns", "at least one"),
+    ],
+)
+def test_what_is_no_table_is_named_with_its_remedy(session: rb.Session, what: Any, message: str, hint: str) -> None:
+    rows = rb.MemoryStream()
+    session.create_stream("s", source=rows, schema={"a": "BIGINT"})
+    for take in (rows.push, lambda source: session.create_table("t", source=source)):
+        with pytest.raises(rb.RiverbedError, match=message) as raised:
+            take(what)
+        assert hint in (raised.value.hint or ""), take
+
+
 def test_a_frame_may_change_when_it_was_pushed(session: rb.Session) -> None:
     pd, np = pytest.importorskip("pandas"), pytest.importorskip("numpy")
     stream = rb.MemoryStream()
@@ -616,7 +661,7 @@ def test_a_variable_that_is_no_table_is_named(session: rb.Session) -> None:
         assert raised.value.hint is not None
         assert says in raised.value.hint
         assert raised.value.line == 1
-    with pytest.raises(rb.RiverbedUsageError, match="a Series is one column"):
+    with pytest.raises(rb.RiverbedUsageError, match="this Series is one column"):
         session.sql('SELECT * FROM "column"')
     assert (len(numbers), lazy.collect().height, len(column)) == (2, 1, 1)
 

@@ -231,6 +231,7 @@ def _weighted(row: Any, columns: int) -> Any:
 
 def _listed(values: Any, call: str, what: str) -> list[Any]:
     """Return what a call was given as a list of dictionaries and tuples."""
+    _arrow.check_tabular(values)
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
         raise RiverbedUsageError(
             f"{call} takes a list of {what}, not {type(values).__name__}\n"
@@ -251,12 +252,7 @@ def _in_order(rows: Any, names: list[str]) -> list[Any]:
     pa = _arrow.need("pyarrow", "push() of an Arrow, pandas or Polars object")
     if isinstance(rows, pa.RecordBatch) and rows.schema.names == names:
         return [rows]
-    if hasattr(rows, "__arrow_c_stream__"):
-        table = pa.table(rows)
-    elif hasattr(rows, "__arrow_c_array__"):
-        table = pa.Table.from_batches([pa.record_batch(rows)])
-    else:
-        table = pa.Table.from_pandas(rows, preserve_index=False)
+    table = pa.table(_arrow.arrow_table(rows))
     for name in table.column_names:
         if name not in names and name != "__weight":
             raise RiverbedSchemaError(f"the stream has no column {name!r}; its columns are {', '.join(names)}")
