@@ -70,6 +70,7 @@ type Stream struct {
 	splits map[string]*split
 	closed bool
 	news   chan struct{} // closed and replaced when something happens
+	runs   []*attended   // that read it
 }
 
 // split is the queue of one split. Rows are numbered from 0, and so are the things said; queue[0] is number first.
@@ -146,8 +147,60 @@ func (s *Stream) at(name string) *split {
 	if !ok {
 		sp = &split{mark: flow.NoWatermark}
 		s.splits[name] = sp
+		for _, a := range s.runs {
+			a.waiting[name] = s.reader(name, -1)
+		}
 	}
 	return sp
+}
+
+// attended is a stream for one run. Readers of all splits, also of those to come, stand ready from the beginning: else what another
+// run reads before this one has opened a split would be lost to it.
+type attended struct {
+	*Stream
+	waiting map[string]*reader // of splits that the run has not opened yet
+}
+
+// Attend gives the stream for a run that begins now, and what ends that.
+func (s *Stream) Attend() (flow.Stream, func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := &attended{Stream: s, waiting: map[string]*reader{}}
+	for name := range s.splits {
+		a.waiting[name] = s.reader(name, -1)
+	}
+	s.runs = append(s.runs, a)
+	return a, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.runs = slices.DeleteFunc(s.runs, func(o *attended) bool { return o == a })
+		s.dismiss(a.waiting)
+	}
+}
+
+// Open gives the reader that stands ready, or, of a split that is opened again, another.
+func (a *attended) Open(_ context.Context, sp flow.Split, _ flow.Position) (flow.Reader, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ready(a.waiting, sp.ID, -1), nil
+}
+
+// ready takes a reader out of those that stand ready, or makes one. The lock is held.
+func (s *Stream) ready(waiting map[string]*reader, name string, end int64) *reader {
+	r, ok := waiting[name]
+	if !ok {
+		return s.reader(name, end)
+	}
+	delete(waiting, name)
+	return r
+}
+
+// dismiss closes readers that were never asked for. The lock is held.
+func (s *Stream) dismiss(waiting map[string]*reader) {
+	for _, r := range waiting {
+		r.leave()
+	}
+	clear(waiting)
 }
 
 // Push queues rows; weights nil is +1 each. It waits while the split's queue is full, except for a batch that is
@@ -213,7 +266,8 @@ func (s *Stream) shape(rows arrow.RecordBatch, weights []int64) (arrow.RecordBat
 	}
 	for i, f := range s.fields {
 		if have := rows.Column(i).DataType(); !arrow.TypeEqual(have, f.Type.Arrow()) {
-			return nil, nil, errs.New(errs.Schema, "push", "column %q is %s, the stream has %s", rows.ColumnName(i), have, f.Type)
+			return nil, nil, errs.New(errs.Schema, "push", "column %q is %s, the stream has %s", rows.ColumnName(i), have, f.Type).
+				WithHint("cast it, as in SELECT * REPLACE (CAST(%q AS %s) AS %[1]q) FROM …, and push the result", f.Name, f.Type)
 		}
 	}
 	cols := rows.Columns()
@@ -334,7 +388,7 @@ func (s *Stream) Splits(context.Context) ([]flow.Split, error) {
 func (s *Stream) UntilLatest(context.Context) (flow.Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := &latest{Stream: s, ends: map[string]int64{}}
+	l := &latest{Stream: s, ends: map[string]int64{}, waiting: map[string]*reader{}}
 	for name, sp := range s.splits {
 		l.ends[name] = sp.total
 	}
@@ -343,7 +397,8 @@ func (s *Stream) UntilLatest(context.Context) (flow.Stream, error) {
 
 type latest struct {
 	*Stream
-	ends map[string]int64
+	ends    map[string]int64
+	waiting map[string]*reader // of splits that the run has not opened yet
 }
 
 func (l *latest) Bounded() bool { return true }
@@ -357,13 +412,31 @@ func (l *latest) Splits(ctx context.Context) ([]flow.Split, error) {
 	return out, nil
 }
 
+// Attend is Stream.Attend, for the splits that there were.
+func (l *latest) Attend() (flow.Stream, func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, end := range l.ends {
+		l.waiting[name] = l.reader(name, end)
+	}
+	return l, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.dismiss(l.waiting)
+	}
+}
+
 func (l *latest) Open(_ context.Context, sp flow.Split, _ flow.Position) (flow.Reader, error) {
-	return l.Stream.open(sp.ID, l.ends[sp.ID]), nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ready(l.waiting, sp.ID, l.ends[sp.ID]), nil
 }
 
 // Open reads a split beside whoever reads it too; positions are counts for metrics alone.
 func (s *Stream) Open(_ context.Context, sp flow.Split, _ flow.Position) (flow.Reader, error) {
-	return s.open(sp.ID, -1), nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reader(sp.ID, -1), nil
 }
 
 type reader struct {
@@ -376,10 +449,8 @@ type reader struct {
 	left  bool
 }
 
-// open starts a reader where the queue begins: behind what was read, unless another reader is still to read it.
-func (s *Stream) open(name string, end int64) *reader {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// reader starts one where the queue begins: behind what was read, unless another reader is still to read it. The lock is held.
+func (s *Stream) reader(name string, end int64) *reader {
 	sp := s.at(name)
 	r := &reader{s: s, name: name, split: sp, asked: end, end: end, at: place{sp.first, sp.total - int64(sp.rows)}}
 	sp.readers = append(sp.readers, r)
@@ -485,10 +556,14 @@ func (sp *split) trim() {
 func (r *reader) Close() error {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
+	r.leave()
+	return nil
+}
+
+func (r *reader) leave() {
 	r.split.readers = slices.DeleteFunc(r.split.readers, func(o *reader) bool { return o == r })
 	r.split.trim()
 	r.s.wake()
-	return nil
 }
 
 var _ connectors.Pusher = (*Stream)(nil)

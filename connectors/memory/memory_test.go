@@ -152,8 +152,12 @@ func TestWatermarkAndIdle(t *testing.T) {
 
 func TestWrongRows(t *testing.T) {
 	s := New([]types.Field{{Name: "v", Type: types.String}}, Options{})
-	if err := s.Push(t.Context(), "", rows(1), nil); !errs.Is(err, errs.Schema) {
+	err := s.Push(t.Context(), "", rows(1), nil)
+	if !errs.Is(err, errs.Schema) {
 		t.Errorf("got %v", err)
+	}
+	if want := `CAST("v" AS VARCHAR) AS "v"`; !strings.Contains(fmt.Sprint(err), want) {
+		t.Errorf("the hint is to name the cast %s: %v", want, err)
 	}
 }
 

@@ -210,8 +210,8 @@ def test_the_index_of_pandas_is_no_column(session: rb.Session) -> None:
         rows.end()
         with session.sql(f"SELECT * FROM {name}_s").subscribe() as changes:
             assert [{"a": row["a"], "b": row["b"]} for batch in changes for row in batch] == want, name
-    keyed = whole.set_index("b")
-    assert session.sql("SELECT * FROM keyed").columns == ["a"]
+    frame = whole.set_index("b")
+    assert session.sql("SELECT * FROM frame").columns == ["a"]
 
 
 @pytest.mark.parametrize(

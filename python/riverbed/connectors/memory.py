@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from riverbed import _arrow, _native, _values
+from riverbed.connectors import _columns
 from riverbed.connectors.base import Connector
 from riverbed.errors import RiverbedSchemaError, RiverbedUsageError
 
@@ -70,10 +71,11 @@ class MemoryStream(Connector):
         )
         self._handle: _native.Handle | None = None
         self._columns: list[tuple[str, str]] = []
+        self._takes = _columns.Takes([])
         self._layout: _Layout | None = None  # of the last batch that was lent
 
     def _bind(self, handle: _native.Handle, columns: list[tuple[str, str]]) -> None:
-        self._handle, self._columns = handle, columns
+        self._handle, self._columns, self._takes = handle, columns, _columns.Takes(columns)
 
     @property
     def bound(self) -> bool:
@@ -96,8 +98,15 @@ class MemoryStream(Connector):
         text in a TIMESTAMP column keeps the time that it shows, whatever its offset; a datetime with a time zone is
         a moment, and becomes that moment in UTC. In TIMESTAMP WITH TIME ZONE both are moments, without a zone in UTC.
 
-        Arrow and Polars data are not copied: they are read where they lie, and held until the changes made of them are
-        read. So arrays over memory that is written to again (of NumPy, of a file that changes) are not to be pushed.
+        Columns of Arrow, pandas and Polars objects have the stream's types, or become them where nothing is lost:
+        numbers and times of other widths and units, whole floats as integers, integers as decimals, dates as
+        timestamps, dictionaries, columns without values; a DOUBLE becomes the nearest FLOAT. A value that does not fit
+        is an error that names it, and so is a type that means something else (a text is no number, a number no text):
+        both say how to cast. The order of columns does not matter, and the index of a pandas frame is no column.
+
+        Arrow and Polars data of the stream's own types are not copied: they are read where they lie, and held until the
+        changes made of them are read. So arrays over memory that is written to again (of NumPy, of a file that changes)
+        are not to be pushed.
 
         A column named `__weight` says how often each row is inserted (or, negative, retracted), once where a row says
         nothing; the stream has to be declared as updating for that. Of an upsert stream -1 deletes the key.
@@ -107,7 +116,7 @@ class MemoryStream(Connector):
         if layout is not None and not layout.fits(rows):
             layout = None
         frozen = layout is not None or type(rows).__module__.partition(".")[0] in _FROZEN
-        parts: Iterable[Any] = pieces(rows, self._columns) if layout is None else (rows,)
+        parts: Iterable[Any] = pieces(rows, self._columns, self._takes) if layout is None else (rows,)
         for piece in parts:
             if frozen and piece.num_rows >= _LENT_ROWS and piece.num_columns == len(self._columns):
                 full = (layout or self._layout_of(piece)).lend(number, name, piece)
@@ -198,12 +207,12 @@ class _Layout:
             raise
 
 
-def pieces(rows: Any, columns: list[tuple[str, str]]) -> Iterable[Any]:
+def pieces(rows: Any, columns: list[tuple[str, str]], takes: _columns.Takes | None = None) -> Iterable[Any]:
     """Give rows as batches of pyarrow with the columns in order, or, of Python values, as one `_arrow.Rows`."""
     if isinstance(rows, (Mapping, str, bytes)):
         raise RiverbedUsageError("push takes a list of rows\nHint: put the row into a list")
     if _arrow.is_tabular(rows) or hasattr(rows, "__arrow_c_array__"):
-        return _in_order(rows, [name for name, _ in columns])
+        return _in_order(rows, [name for name, _ in columns], takes or _columns.Takes(columns))
     known = {name for name, _ in columns}
     rows = _listed(rows, "push", "rows")
     if "__weight" not in known and any(isinstance(r, Mapping) and "__weight" in r for r in rows):
@@ -247,11 +256,12 @@ def _listed(values: Any, call: str, what: str) -> list[Any]:
     return out
 
 
-def _in_order(rows: Any, names: list[str]) -> list[Any]:
-    """Return the batches of an Arrow-like object with the columns of a stream, in its order."""
+def _in_order(rows: Any, names: list[str], takes: _columns.Takes) -> list[Any]:
+    """Return the batches of an Arrow-like object with the columns of a stream, in its order and of its types."""
     pa = _arrow.need("pyarrow", "push() of an Arrow, pandas or Polars object")
     if isinstance(rows, pa.RecordBatch) and rows.schema.names == names:
-        return [rows]
+        rows = takes.converted(rows)
+        return rows.to_batches() if isinstance(rows, pa.Table) else [rows]
     table = pa.table(_arrow.arrow_table(rows))
     for name in table.column_names:
         if name not in names and name != "__weight":
@@ -260,5 +270,5 @@ def _in_order(rows: Any, names: list[str]) -> list[Any]:
         if name not in table.column_names:
             raise RiverbedSchemaError(f"the rows have no column {name!r}, which the stream has")
     weight = ["__weight"] if "__weight" in table.column_names else []
-    batches: list[Any] = table.select(names + weight).to_batches()
+    batches: list[Any] = takes.converted(table.select(names + weight)).to_batches()
     return batches
