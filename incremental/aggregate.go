@@ -279,7 +279,7 @@ func (a *aggregate) grow() {
 // find returns the group of each row, new ones made, and notes which of them this step touches. The key group of a row is
 // that of its hash unless it is given.
 func (a *aggregate) find(in *Batch, group []uint8) ([]uint32, error) {
-	a.slots = resize(a.slots, in.N)
+	a.slots = kernels.Sized(a.slots, in.N)
 	slots := a.slots
 	if a.global {
 		all := a.table.All()

@@ -102,7 +102,7 @@ func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []f
 		sel = rows
 	}
 	n := len(groups)
-	d.slots = resize(d.slots, n)
+	d.slots = kernels.Sized(d.slots, n)
 	fresh := d.table.Upsert(d.encode(in, sel, groups, args), d.slots)
 	last, prefix := state.NoSlot, int64(0)
 	for _, i := range fresh {
@@ -161,7 +161,7 @@ func (d *distinctArgs) encode(in *Batch, sel []int32, groups []uint32, args []fn
 		cols[i] = a.Array
 	}
 	k := &d.key
-	k.Hash, k.Group = resize(k.Hash, n), groupsOf(hash, k.Group)
+	k.Hash, k.Group = kernels.Sized(k.Hash, n), groupsOf(hash, k.Group)
 	kernels.HashColumns(cols, n, k.Hash)
 	for i, h := range hash {
 		k.Hash[i] ^= kernels.HashWord(h)

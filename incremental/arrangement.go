@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/state"
 )
@@ -118,7 +119,7 @@ func (a *arrangement) at(slots []uint32) func(col int) (arrow.Array, error) {
 // find gives the pairs of a batch's rows with the rows here to use, a chunk at a time; the chunk is used again. Rows of weight
 // zero wait for the step's end and pair with nobody.
 func (a *arrangement) find(k *joinKeys, chunk []pair, use func([]pair) error) error {
-	a.slots = resize(a.slots, k.n)
+	a.slots = kernels.Sized(a.slots, k.n)
 	a.keys.Find(k.forTable(), a.slots)
 	chunk = chunk[:0]
 	for i, key := range a.slots {

@@ -102,7 +102,7 @@ func (b *bestRows) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
 }
 
 func (b *bestRows) Process(_ *Ctx, _ int, in Batch) error {
-	b.partSlot = resize(b.partSlot, in.N)
+	b.partSlot = kernels.Sized(b.partSlot, in.N)
 	b.partitions(in.Cols[b.cols:b.cols+b.nPart], in.N, in.Hash, b.partSlot)
 	rows := b.promising(&in)
 	if len(rows) == 0 {
@@ -201,7 +201,7 @@ const likeRows = 64
 
 // partitions finds or makes the partition of each row. Most rows have that of a row shortly before.
 func (b *bestRows) partitions(part []arrow.Array, n int, hash []uint64, slots []uint32) {
-	b.like, b.seen = resize(b.like, n), resize(b.seen, likeRows)
+	b.like, b.seen = kernels.Sized(b.like, n), kernels.Sized(b.seen, likeRows)
 	for i := range b.seen {
 		b.seen[i] = -1
 	}

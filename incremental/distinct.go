@@ -3,6 +3,7 @@ package incremental
 import (
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
@@ -51,7 +52,7 @@ func (d *distinct) Prepare(_ *fn.Env, _ int, in flow.Delta) (Batch, error) {
 }
 
 func (d *distinct) Process(ctx *Ctx, _ int, in Batch) error {
-	d.slots = resize(d.slots, in.N)
+	d.slots = kernels.Sized(d.slots, in.N)
 	fresh := d.seen.Upsert(d.enc.encode(in.Cols, in.N, in.Hash), d.slots)
 	if d.closing != nil && len(fresh) > 0 {
 		at := d.closing.at(in.Cols)

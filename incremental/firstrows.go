@@ -212,7 +212,7 @@ func (f *firstRows) offer(in Batch) {
 	if len(f.batches) == maxBatches {
 		f.store()
 	}
-	f.partSlot = resize(f.partSlot, in.N)
+	f.partSlot = kernels.Sized(f.partSlot, in.N)
 	f.find(&in, f.partSlot)
 	b := rowsOfStep{cols: in.Cols[:f.cols], late: in.late, computed: in.Cols[f.cols+f.nPart:]}
 	rows := b

@@ -175,11 +175,11 @@ func (h *hopAggregate) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) 
 func (h *hopAggregate) Process(_ *Ctx, _ int, in Batch) error {
 	last := len(in.Cols) - 1
 	key := append(append(make([]arrow.Array, 0, h.other+1), in.Cols[:h.other]...), in.Cols[last])
-	h.slots = resize(h.slots, in.N)
-	h.hash, h.group = resize(h.hash, in.N), groupsOf(in.Hash, h.group)
+	h.slots = kernels.Sized(h.slots, in.N)
+	h.hash, h.group = kernels.Sized(h.hash, in.N), groupsOf(in.Hash, h.group)
 	pieces := kernels.Values[int64](in.Cols[last])
 	for i, x := range in.Hash {
-		h.hash[i] = (x ^ uint64(pieces[i])) * 0x9e3779b97f4a7c15 // the slices of a key lie apart in the index
+		h.hash[i] = (x ^ uint64(pieces[i])) * hashMix // the slices of a key lie apart in the index
 	}
 	k := h.enc.encode(key, in.N, h.hash)
 	k.Group = h.group

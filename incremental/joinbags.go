@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
 )
@@ -28,7 +29,7 @@ func (s *rowBags) find(k *joinKeys, chunk []pair, use func([]pair) error) error 
 	if s.rows.Len() == 0 {
 		return nil
 	}
-	s.blocks = resize(s.blocks, k.n)
+	s.blocks = kernels.Sized(s.blocks, k.n)
 	s.rows.Find(k.hash, k.cols, s.blocks)
 	chunk = chunk[:0]
 	for i, block := range s.blocks {

@@ -107,11 +107,12 @@ func (k *joinKeys) mix(room *[]uint64) []uint64 {
 	return k.mixed
 }
 
+// hashMix spreads the bits of a number into the upper ones of a product: 2^64 / golden ratio.
 const hashMix = 0x9e3779b97f4a7c15
 
 // mixWords hashes words. Of one word the hash is as good as the word.
 func mixWords(words [][]uint64, n int, room *[]uint64) []uint64 {
-	*room = resize(*room, n)
+	*room = kernels.Sized(*room, n)
 	out := *room
 	for i, w := range words[0][:n] {
 		out[i] = mixWord(0, w)

@@ -114,7 +114,7 @@ func pickCols(cols []arrow.Array, at []int) []arrow.Array {
 // Process takes rows of one split: a delta of a source never mixes them.
 func (o *normalize) Process(_ *Ctx, _ int, in Batch) error {
 	o.batch++
-	o.slots = resize(o.slots, in.N)
+	o.slots = kernels.Sized(o.slots, in.N)
 	o.rows.Upsert(o.enc.encode(pickCols(in.Cols, o.key), in.N, in.Hash), o.slots)
 	o.mark = grown(o.mark, o.rows.Slots(), 0)
 	last, fresh := o.last(in)

@@ -406,7 +406,7 @@ func (t *probeTable) fill(hash []uint64) {
 	for size < 4*len(hash) {
 		size, t.shift = size*2, t.shift-1
 	}
-	t.cells, t.next = resize(t.cells, size), resize(t.next, len(hash))
+	t.cells, t.next = kernels.Sized(t.cells, size), kernels.Sized(t.next, len(hash))
 	clear(t.cells)
 	for i, h := range hash {
 		at := int(h * hashMix >> t.shift)
@@ -545,7 +545,7 @@ func (x *logIndex) find(l *rowLog, k *joinKeys, out *pairs) error {
 	if x.rows == x.gone || k.words != nil && apart(x.spans, k.span()) {
 		return nil
 	}
-	x.last = resize(x.last, k.n)
+	x.last = kernels.Sized(x.last, k.n)
 	hash := k.mix(&l.asked)
 	for i, h := range hash { // a pass of its own: reads of cells do not wait for one another
 		at := x.home(h)

@@ -52,7 +52,7 @@ func exactKeys(n int) []rowkey.Key {
 // encode returns the keys of n rows; valid until the next call. hash, when not nil, is the rows' hash, already known.
 func (k *keyEncoder) encode(cols []arrow.Array, n int, hash []uint64) state.Keys {
 	if hash == nil {
-		k.hash = resize(k.hash, n)
+		k.hash = kernels.Sized(k.hash, n)
 		kernels.HashColumns(cols, n, k.hash)
 		hash = k.hash
 	}
@@ -62,7 +62,7 @@ func (k *keyEncoder) encode(cols []arrow.Array, n int, hash []uint64) state.Keys
 		return state.Keys{Words: k.words, Hash: hash, Group: k.grp}
 	}
 	rows := k.enc.Encode(cols, n)
-	k.offs = resize(k.offs, n+1)
+	k.offs = kernels.Sized(k.offs, n+1)
 	for i, o := range rows.Offs[:n+1] {
 		k.offs[i] = uint32(o)
 	}
@@ -78,28 +78,19 @@ func keysOf(t *state.Table, ts []types.Type, slots []uint32) []arrow.Array {
 }
 
 func groupsOf(hash []uint64, out []uint8) []uint8 {
-	out = resize(out, len(hash))
+	out = kernels.Sized(out, len(hash))
 	for i, h := range hash {
 		out[i] = uint8(kernels.KeyGroup(h))
 	}
 	return out
 }
 
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
-}
-
-// grown makes s n long, filling with v. It doubles: what is kept by slot grows by every row.
+// grown makes s at least n long, filling with v.
 func grown[T any](s []T, n int, v T) []T {
-	if n > cap(s) {
-		more := kernels.Large(make([]T, max(n, 2*cap(s))))
-		s = more[:copy(more, s)]
-	}
-	for len(s) < n {
-		s = append(s, v)
+	from := len(s)
+	s = kernels.Grown(s, n)
+	for i := from; i < len(s); i++ {
+		s[i] = v
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/riverbed/riverbed/core/exec"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
@@ -52,7 +53,7 @@ func (s *setOp) Prepare(_ *fn.Env, _ int, d flow.Delta) (Batch, error) {
 }
 
 func (s *setOp) Process(_ *Ctx, port int, in Batch) error {
-	s.slots = resize(s.slots, in.N)
+	s.slots = kernels.Sized(s.slots, in.N)
 	s.rows.Upsert(s.enc.encode(in.Cols, in.N, in.Hash), s.slots)
 	for i, slot := range s.slots {
 		s.weight[port].V[slot] += in.weight(i)

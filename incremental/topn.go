@@ -177,7 +177,7 @@ func withKeys(part, order *expr.Program, env *fn.Env, cols []arrow.Array, n int)
 }
 
 func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
-	t.partSlot = resize(t.partSlot, in.N)
+	t.partSlot = kernels.Sized(t.partSlot, in.N)
 	t.partitions(&in, t.partSlot)
 	if rows := t.promising(&in); len(rows) < in.N {
 		for i, r := range rows { // rows rise, so that this runs ahead of itself
@@ -188,7 +188,7 @@ func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
 	if in.N == 0 {
 		return nil
 	}
-	t.slots = resize(t.slots, in.N)
+	t.slots = kernels.Sized(t.slots, in.N)
 	for _, p := range t.partSlot {
 		t.touch(p)
 	}

@@ -91,7 +91,7 @@ func (b *Bags) layOut(nulls bool, wide []int) {
 		b.wide[c] = true
 	}
 	old := *b
-	b.row = newRecord(b.types[1], true, 1, nulls || old.row.nulls > 0, b.wide, old.row.texts)
+	b.row = newRecord(b.types[1], true, 1, nulls || old.row.nulls >= 0, b.wide, old.row.texts)
 	b.mem, b.rows = arena{}, 0
 	b.blocks.n, b.blocks.cells, b.blocks.dense = 0, nil, nil
 	if old.blocks.cells != nil { // else there is no index yet, and what it will be like is open
@@ -193,7 +193,7 @@ type Records struct {
 // Records copies rows.
 func (b *Bags) Records(rows []uint32) Records {
 	size := b.row.size
-	b.rowWords = sized(b.rowWords, len(rows)*size)
+	b.rowWords = kernels.Sized(b.rowWords, len(rows)*size)
 	for i, r := range rows {
 		copy(b.rowWords[i*size:(i+1)*size], b.mem.at(r))
 	}
@@ -215,7 +215,7 @@ func (b *Bags) Add(hash []uint64, keys, cols []arrow.Array, n int, w []int64) {
 	b.pack(cols, n)
 	b.keyWords, _, _ = b.key.pack(keys, n, b.keyWords)
 	b.reserve(n, hash)
-	b.at = sized(b.at, n)
+	b.at = kernels.Sized(b.at, n)
 	b.probe(hash, b.at)
 	for i := 0; i < n; {
 		h, key := hash[i], b.keyWord(i)
@@ -312,7 +312,7 @@ func homeOf(row []uint64, places int) int {
 	h := uint64(0)
 	for _, w := range row[1:] {
 		h = bits.RotateLeft64(h, 29) ^ w
-		h *= 0x9e3779b97f4a7c15
+		h *= hashMix
 		h ^= h >> 32
 	}
 	hi, _ := bits.Mul64(h*0xd6e8feb86659fd93, uint64(places))

@@ -151,7 +151,7 @@ func (b *Bags) probe(hash []uint64, blocks []uint32) {
 }
 
 func (x *blockIndex) home(hash uint64) uint64 {
-	return (hash >> 32) * 0x9e3779b97f4a7c15 >> 32 & uint64(len(x.cells)-1)
+	return (hash >> 32) * hashMix >> 32 & uint64(len(x.cells)-1)
 }
 
 // settle returns the block of a key for which probe has given one: that one, or another where hashes collide or blocks were moved.

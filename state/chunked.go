@@ -1,5 +1,7 @@
 package state
 
+import "github.com/riverbed/riverbed/core/kernels"
+
 // Chunked is a column by slot that grows without being copied: a step that meets the end of a large column would stand still for
 // as long as that takes.
 type Chunked[T any] struct {
@@ -22,7 +24,7 @@ func (c *Chunked[T]) Resize(n int) {
 		if len(c.chunks) == 0 {
 			c.chunks = append(c.chunks, nil)
 		}
-		c.chunks[0] = grown(c.chunks[0], n)
+		c.chunks[0] = kernels.Grown(c.chunks[0], n)
 		return
 	}
 	for len(c.chunks)<<slotBits < n || len(c.chunks[0]) <= slotMask {

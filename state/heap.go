@@ -1,10 +1,6 @@
 package state
 
-import (
-	"encoding/binary"
-
-	"github.com/riverbed/riverbed/core/kernels"
-)
+import "encoding/binary"
 
 // heap keeps a byte string per slot without pointers, so that the collector has nothing to follow. A short string, as most keys
 // are, lies in the slot's own place, one look away; a longer one lies in a chunk, so that growing copies none of them. A slot that
@@ -133,16 +129,3 @@ func (h *heap) compact() {
 }
 
 func (h *heap) bytes() int64 { return int64(h.held + h.places.held()*len(place{})) }
-
-// grown makes s at least n long; what is new is zero. It doubles: the columns of a table grow by every row.
-func grown[T any](s []T, n int) []T {
-	if n <= len(s) {
-		return s
-	}
-	if n > cap(s) {
-		more := kernels.Large(make([]T, max(n, 2*cap(s))))
-		copy(more, s)
-		s = more
-	}
-	return s[:n]
-}

@@ -14,10 +14,13 @@ type index struct {
 	n     int
 }
 
+// hashMix spreads the bits of a number into the upper ones of a product: 2^64 / golden ratio.
+const hashMix = 0x9e3779b97f4a7c15
+
 // home is where the search for a cell begins. It takes the upper half of the hash: the low bits choose the key group, so
 // that an instance sees few of their values.
 func (x *index) home(cell uint64) uint64 {
-	return (cell >> 32) * 0x9e3779b97f4a7c15 >> 32 & uint64(len(x.cells)-1)
+	return (cell >> 32) * hashMix >> 32 & uint64(len(x.cells)-1)
 }
 
 func tag(h uint64) uint64 { return h &^ 0xffffffff }

@@ -15,7 +15,7 @@ type record struct {
 	exact bool // rows are equal when they print alike, not when SQL says so
 	cols  []recordColumn
 	first int // words of other use before the columns
-	nulls int // the first word of a bit for each column, set when it is NULL; 0: no column is
+	nulls int // the first word of a bit for each column, set when it is NULL; -1: no column is
 	size  int // words
 	texts *texts
 
@@ -44,7 +44,7 @@ const (
 
 // newRecord lays out columns behind `first` words. wide are the decimals that a word is not enough for, nil for none.
 func newRecord(ts []types.Type, exact bool, first int, nulls bool, wide []bool, t *texts) *record {
-	r := &record{exact: exact, first: first, size: first, texts: t, cols: make([]recordColumn, len(ts))}
+	r := &record{nulls: -1, exact: exact, first: first, size: first, texts: t, cols: make([]recordColumn, len(ts))}
 	if nulls {
 		r.nulls = r.size
 		r.size += (len(ts) + 63) / 64
@@ -96,7 +96,7 @@ func newRecord(ts []types.Type, exact bool, first int, nulls bool, wide []bool, 
 // pack writes n rows one behind the other into memory that out has already, or more; the words before the columns are not written.
 // When a value does not fit, it says in fits which columns need another layout.
 func (r *record) pack(cols []arrow.Array, n int, out []uint64) (rows []uint64, nulls bool, wide []int) {
-	rows = sized(out, n*r.size)
+	rows = kernels.Sized(out, n*r.size)
 	for i := range n {
 		clear(rows[i*r.size+r.first : (i+1)*r.size])
 	}
@@ -106,12 +106,12 @@ func (r *record) pack(cols []arrow.Array, n int, out []uint64) (rows []uint64, n
 			wide = append(wide, i)
 		}
 		if c.form != asText && a.NullN() > 0 {
-			if nulls = true; r.nulls > 0 {
+			if nulls = true; r.nulls >= 0 {
 				r.packNulls(i, a, rows)
 			}
 		}
 	}
-	return rows, nulls && r.nulls == 0, wide
+	return rows, nulls && r.nulls < 0, wide
 }
 
 func (r *record) packColumn(c *recordColumn, a arrow.Array, n int, rows []uint64) (fits bool) {
@@ -123,14 +123,14 @@ func (r *record) packColumn(c *recordColumn, a arrow.Array, n int, rows []uint64
 	case asWord:
 		r.tmp = rowkey.Words(a, c.typ, r.exact, r.tmp[:0])
 	case asDecimal:
-		r.tmp = sized(r.tmp, n)
+		r.tmp = kernels.Sized(r.tmp, n)
 		for i, v := range decimals(a, n) {
 			low := v.LowBits()
 			r.tmp[i] = low
 			fits = fits && (v.HighBits() == int64(low)>>63 || a.IsNull(i))
 		}
 	case asInterval:
-		for _, v := range intervalValues(a, n) {
+		for _, v := range rowkey.Intervals(a) {
 			rows[at], rows[at+1] = uint64(uint32(v.Months))<<32|uint64(uint32(v.Days)), uint64(v.Nanoseconds)
 			at += r.size
 		}
@@ -195,14 +195,14 @@ func (r *record) column(col int, rows []uint64) arrow.Array {
 		}
 		return kernels.NewFixed(c.typ.Arrow(), v, valid)
 	case asWide:
-		r.wide = sized(r.wide, n)
+		r.wide = kernels.Sized(r.wide, n)
 		for i := range r.wide {
 			r.wide[i] = [2]uint64{rows[at], rows[at+1]}
 			at += r.size
 		}
 		return rowkey.FromWide(c.typ, r.wide, valid)
 	}
-	r.tmp = sized(r.tmp, n)
+	r.tmp = kernels.Sized(r.tmp, n)
 	for i := range r.tmp {
 		r.tmp[i] = rows[at] >> c.shift & c.mask
 		at += r.size
@@ -215,7 +215,7 @@ func (r *record) column(col int, rows []uint64) arrow.Array {
 
 // validity is the bitmap of a column; nil when none is NULL.
 func (r *record) validity(col int, rows []uint64) (valid []byte) {
-	if r.nulls == 0 || r.cols[col].form == asText {
+	if r.nulls < 0 || r.cols[col].form == asText {
 		return nil
 	}
 	at, bit := r.nulls+col/64, uint64(1)<<(col%64)
@@ -223,7 +223,7 @@ func (r *record) validity(col int, rows []uint64) (valid []byte) {
 	for i := range n {
 		if rows[at]&bit != 0 {
 			if valid == nil {
-				valid = allSet(n)
+				valid = kernels.Ones(n)
 			}
 			valid[i>>3] &^= 1 << (i & 7)
 		}
@@ -266,26 +266,10 @@ func hasText(ts []types.Type) bool {
 	return false
 }
 
-func allSet(n int) []byte {
-	out := make([]byte, (n+7)/8)
-	for i := range out {
-		out[i] = 0xFF
-	}
-	return out
-}
-
 func decimals(a arrow.Array, n int) []decimal128.Num {
 	d := a.Data()
 	if n == 0 || d.Buffers()[1] == nil || d.Buffers()[1].Len() == 0 { // NULLs without values
 		return make([]decimal128.Num, n)
 	}
 	return arrow.GetValues[decimal128.Num](d, 1)
-}
-
-func intervalValues(a arrow.Array, n int) []arrow.MonthDayNanoInterval {
-	d := a.Data()
-	if n == 0 || d.Buffers()[1] == nil || d.Buffers()[1].Len() == 0 {
-		return make([]arrow.MonthDayNanoInterval, n)
-	}
-	return arrow.GetValues[arrow.MonthDayNanoInterval](d, 1)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/rowkey"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -27,9 +28,9 @@ func newTexts(exact bool) *texts {
 
 // add gives the numbers of the values of a column, NULL among them.
 func (t *texts) add(typ types.Type, a arrow.Array, n int, out []uint64) []uint64 {
-	t.slots = sized(t.slots, n)
+	t.slots = kernels.Sized(t.slots, n)
 	t.table.Upsert(t.keys(typ, a, n), t.slots)
-	out = sized(out, n)
+	out = kernels.Sized(out, n)
 	for i, s := range t.slots {
 		out[i] = uint64(s)
 	}
@@ -69,19 +70,18 @@ func (t *texts) sweep() {
 
 // hashBytes stirs eight bytes at a time.
 func hashBytes(b []byte) uint64 {
-	const mul = 0x9e3779b97f4a7c15
-	h := uint64(len(b)) * mul
+	h := uint64(len(b)) * hashMix
 	for len(b) >= 8 {
 		h = stir(h ^ binary.LittleEndian.Uint64(b))
 		b = b[8:]
 	}
 	for _, c := range b {
-		h = (h ^ uint64(c)) * mul
+		h = (h ^ uint64(c)) * hashMix
 	}
 	return stir(h)
 }
 
 func stir(h uint64) uint64 {
-	h *= 0x9e3779b97f4a7c15
+	h *= hashMix
 	return h ^ h>>32
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/rowkey"
 )
 
@@ -51,9 +52,9 @@ func (t *Table) Packed() bool { return t.words.pack != nil }
 // KeyWords are the keys of some rows of a table that holds words, put into memory that out has already, or more.
 func (t *Table) KeyWords(slots []uint32, out *rowkey.Packed) {
 	w := &t.words
-	out.Low, out.High = sized(out.Low, len(slots)), nil
+	out.Low, out.High = kernels.Sized(out.Low, len(slots)), nil
 	if w.pack.Two() {
-		out.High = sized(out.High, len(slots))
+		out.High = kernels.Sized(out.High, len(slots))
 		for i, s := range slots {
 			at := w.two.At(s)
 			out.High[i], out.Low[i] = at[0], at[1]
@@ -88,13 +89,6 @@ func (t *Table) KeyColumns(slots []uint32) []arrow.Array {
 	var w rowkey.Packed
 	t.KeyWords(slots, &w)
 	return t.words.pack.Columns(w, len(slots))
-}
-
-func sized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
 }
 
 // wordKey is one key.
@@ -162,7 +156,7 @@ func (t *Table) asked(k *Keys) *rowkey.Packed {
 		return &k.Words
 	}
 	w := &t.words.from
-	w.Low, w.High, w.Nulls = sized(w.Low, k.Len()), sized(w.High, k.Len()), sized(w.Nulls, k.Len())
+	w.Low, w.High, w.Nulls = kernels.Sized(w.Low, k.Len()), kernels.Sized(w.High, k.Len()), kernels.Sized(w.Nulls, k.Len())
 	if t.words.pack.Text() {
 		w.Offs, w.Data = append(w.Offs[:0], 0), w.Data[:0]
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/rowkey"
 	"github.com/riverbed/riverbed/core/rowkey/rowkeytest"
 	"github.com/riverbed/riverbed/core/types"
@@ -181,9 +182,9 @@ func BenchmarkUpsertWords(b *testing.B) {
 				var k Keys
 				upsert := func(cols []arrow.Array) {
 					words := cols[0].(*array.Int64).Int64Values()
-					k.Hash, k.Group = sized(k.Hash, n), sized(k.Group, n)
+					k.Hash, k.Group = kernels.Sized(k.Hash, n), kernels.Sized(k.Group, n)
 					for i, w := range words {
-						k.Hash[i] = uint64(w) * 0x9e3779b97f4a7c15
+						k.Hash[i] = uint64(w) * hashMix
 						k.Hash[i] ^= k.Hash[i] >> 29
 						k.Group[i] = uint8(k.Hash[i])
 					}
@@ -191,7 +192,7 @@ func BenchmarkUpsertWords(b *testing.B) {
 						pack.Pack(cols, n, &k.Words)
 					} else {
 						enc := enc.Encode(cols, n)
-						k.Data, k.Offsets = enc.Data, sized(k.Offsets, n+1)
+						k.Data, k.Offsets = enc.Data, kernels.Sized(k.Offsets, n+1)
 						for i, o := range enc.Offs {
 							k.Offsets[i] = uint32(o)
 						}

@@ -74,11 +74,14 @@ func (c *columns) finish() []arrow.Array {
 	return out
 }
 
+// golden is 2^64 / golden ratio.
+const golden = 0x9e3779b97f4a7c15
+
 // dice gives the random numbers of one row: the nth depends on seed, row and n alone.
 type dice struct{ state uint64 }
 
 func roll(seed uint64, stream string, row int64) dice {
-	h := seed*0x9e3779b97f4a7c15 ^ uint64(row)*0xd1342543de82ef95
+	h := seed*golden ^ uint64(row)*0xd1342543de82ef95
 	for i := range len(stream) {
 		h = (h ^ uint64(stream[i])) * 0x100000001b3
 	}
@@ -87,7 +90,7 @@ func roll(seed uint64, stream string, row int64) dice {
 
 // next is splitmix64.
 func (d *dice) next() uint64 {
-	d.state += 0x9e3779b97f4a7c15
+	d.state += golden
 	z := d.state
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

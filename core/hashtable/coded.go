@@ -132,11 +132,11 @@ func (c *coded) Reset(keys int) {
 func (c *coded) FindOrAdd(cols []arrow.Array, n int, ids []uint32) {
 	for i := range c.texts {
 		t := &c.texts[i]
-		t.ids = sized(t.ids, n)
+		t.ids = kernels.Sized(t.ids, n)
 		t.table.FindOrAdd(cols[t.at:t.at+1], n, t.ids)
 	}
 	packed := make([]arrow.Array, 0, len(cols))
-	c.pairs = sized(c.pairs, n*(len(c.texts)/2))
+	c.pairs = kernels.Sized(c.pairs, n*(len(c.texts)/2))
 	for k := 0; k+1 < len(c.texts); k += 2 {
 		a, b, out := c.texts[k].ids[:n], c.texts[k+1].ids[:n], c.pairs[k/2*n:(k/2+1)*n]
 		for i := range out {
@@ -151,18 +151,11 @@ func (c *coded) FindOrAdd(cols []arrow.Array, n int, ids []uint32) {
 		packed = append(packed, cols[at])
 	}
 	if c.head != nil {
-		c.ids = sized(c.ids, n)
+		c.ids = kernels.Sized(c.ids, n)
 		c.head.FindOrAdd(packed[:c.heads], n, c.ids)
 		packed = slices.Replace(packed, 0, c.heads, kernels.NewFixed(arrow.PrimitiveTypes.Uint32, c.ids[:n], nil))
 	}
 	c.last.FindOrAdd(packed, n, ids)
-}
-
-func sized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }
 
 func (c *coded) Keys(from, to int) []arrow.Array {

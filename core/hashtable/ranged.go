@@ -136,7 +136,7 @@ func (r *ranged) FindOrAdd(cols []arrow.Array, n int, ids []uint32) {
 // take loads a batch's column; false: some value needs more bits.
 func (c *rangedColumn) take(col arrow.Array, t types.Type, n int) bool {
 	if c.text != nil {
-		c.ids = sized(c.ids, n)
+		c.ids = kernels.Sized(c.ids, n)
 		c.text.FindOrAdd([]arrow.Array{col}, n, c.ids)
 		return bits.Len(uint(c.text.Len()-1)) <= int(c.bits)
 	}
@@ -288,10 +288,10 @@ func (r *ranged) pack(n int) {
 	p := &r.load
 	p.n = n
 	if r.pairs {
-		p.words, p.pairs = nil, sized(p.pairs, n)
+		p.words, p.pairs = nil, kernels.Sized(p.pairs, n)
 		clear(p.pairs)
 	} else {
-		p.pairs, p.words = nil, sized(p.words, n)
+		p.pairs, p.words = nil, kernels.Sized(p.words, n)
 		clear(p.words)
 	}
 	for i := range r.cols {

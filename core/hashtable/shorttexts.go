@@ -98,7 +98,7 @@ func (g *Groups) addShort(col arrow.Array, ids []uint32) bool {
 	if s.useless = len(missed) > len(ids)/4; s.useless {
 		return false
 	}
-	s.ids = sized(s.ids, len(missed))
+	s.ids = kernels.Sized(s.ids, len(missed))
 	some := kernels.Take(col, missed)
 	g.index.findOrAdd(g.load.load([]arrow.Array{some}, len(missed)), nil, s.ids, g.take)
 	for k, row := range missed {

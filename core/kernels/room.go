@@ -32,3 +32,24 @@ func Room[T any](n int) []T {
 	}
 	return out
 }
+
+// Sized gives a slice of n values of any content: s, where it has the room, or a new one with some to spare.
+func Sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4)
+	}
+	return s[:n]
+}
+
+// Grown makes s at least n long; what is new is zero, if s never was longer. It doubles: what is kept by slot grows by every row.
+func Grown[T any](s []T, n int) []T {
+	if n <= len(s) {
+		return s
+	}
+	if n > cap(s) {
+		more := Large(make([]T, max(n, 2*cap(s))))
+		copy(more, s)
+		s = more
+	}
+	return s[:n]
+}

@@ -36,7 +36,7 @@ func valueAppender(a arrow.Array, t types.Type, exact bool) func(dst []byte, i i
 		wide := Wide(a, t, nil)
 		raw := []arrow.MonthDayNanoInterval(nil)
 		if w == 24 {
-			raw = intervals(a)
+			raw = Intervals(a)
 		}
 		return func(dst []byte, i int) []byte {
 			dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, wide[i][0]), wide[i][1])

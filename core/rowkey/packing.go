@@ -109,9 +109,6 @@ func isText(t types.Type) bool {
 	return t.Kind == types.Varchar || t.Kind == types.JSON || t.Kind == types.Blob
 }
 
-// Types are those of the columns.
-func (p *Packing) Types() []types.Type { return p.types }
-
 // Two reports whether rows take two words.
 func (p *Packing) Two() bool { return p.two }
 
@@ -218,6 +215,7 @@ func (p *Packing) packTexts(a arrow.Array, n, col int, out *Packed) {
 // mask is the bits of a column in its word.
 func (p *Packing) mask(c *packedColumn) uint64 { return (^uint64(0) >> (64 - 8*c.width)) << c.shift }
 
+// room is kernels.Sized, and ones kernels.Ones, which imports this package.
 func room(s []uint64, n int) []uint64 {
 	if cap(s) < n {
 		return make([]uint64, n, n+n/4)

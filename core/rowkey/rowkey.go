@@ -188,7 +188,7 @@ func (e *Encoder) writeFixed(arr arrow.Array, t types.Type, k Key, w int, valid 
 		e.wide = Wide(arr, t, e.wide[:0])
 		var raw []arrow.MonthDayNanoInterval
 		if w == 24 {
-			raw = intervals(arr)
+			raw = Intervals(arr)
 		}
 		for i, p := range at {
 			v := dst[p+1 : p+1+w]

@@ -185,7 +185,7 @@ func Wide(a arrow.Array, t types.Type, dst [][2]uint64) [][2]uint64 {
 		}
 		return dst
 	case types.Interval:
-		for _, x := range intervals(a) {
+		for _, x := range Intervals(a) {
 			days, nanos := NormalInterval(x)
 			dst = append(dst, [2]uint64{uint64(days) ^ signBit, uint64(nanos) ^ signBit})
 		}
@@ -200,7 +200,8 @@ func Wide(a arrow.Array, t types.Type, dst [][2]uint64) [][2]uint64 {
 	panic(errs.Bug("rowkey", "type %s has no form of two words", t)) // AIDEV-NOTE: panics when called for another width
 }
 
-func intervals(a arrow.Array) []arrow.MonthDayNanoInterval {
+// Intervals are the values of a column of them.
+func Intervals(a arrow.Array) []arrow.MonthDayNanoInterval {
 	d := a.Data()
 	if d.Len() == 0 || d.Buffers()[1] == nil || d.Buffers()[1].Len() == 0 {
 		return make([]arrow.MonthDayNanoInterval, d.Len())
