@@ -107,6 +107,9 @@ func streamOf(ctx context.Context, src *plan.Source, until string) (flow.Stream,
 type pushed interface {
 	Changed() <-chan struct{} // closed at the next change
 	Ended() bool
+	// Attend gives the stream for a run that begins now, which misses nothing that is pushed from here on, and what ends that.
+	Attend() (flow.Stream, func())
+	Close() // nothing more is pushed; who waits for room is told
 }
 
 // readStream opens every split, now and as they appear.

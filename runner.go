@@ -56,6 +56,7 @@ type runner struct {
 type input struct {
 	info   incremental.SourceInfo
 	stream flow.Stream // nil for a relation
+	leave  func()      // of a stream that was attended
 	splits map[string]*splitFeed
 	ended  bool
 	open   int  // splits not ended
@@ -143,6 +144,9 @@ func (r *runner) start(ended func()) {
 	r.tables.push(first)
 	r.s.mu.Unlock()
 	for i, in := range r.inputs {
+		if p, ok := in.stream.(pushed); ok {
+			in.stream, in.leave = p.Attend()
+		}
 		switch {
 		case in.info.Source.Table:
 		case in.stream != nil:
@@ -165,6 +169,11 @@ func (r *runner) start(ended func()) {
 		}
 		r.cancel()
 		r.closeReaders()
+		for _, in := range r.inputs {
+			if in.leave != nil {
+				in.leave()
+			}
+		}
 		if r.finish != nil {
 			err = r.finish(err)
 		}

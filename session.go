@@ -59,6 +59,14 @@ func (s *Session) Close() error {
 	err := s.runs.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, e := range s.cat.Load().entries {
+		if e.source == nil {
+			continue
+		}
+		if p, ok := e.source.Stream.(pushed); ok {
+			p.Close()
+		}
+	}
 	s.cat.Store(newCatalog())
 	s.views, s.txn = nil, nil
 	return err

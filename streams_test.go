@@ -170,9 +170,8 @@ func TestSeveralSubscribersOfOnePushStream(t *testing.T) {
 	d.run("CREATE STREAM s (v BIGINT) WITH (connector = 'memory')")
 	d.run("CREATE MATERIALIZED VIEW total AS SELECT sum(v) AS n FROM s")
 	a, b := d.follow("SELECT v FROM s EMIT IMMEDIATE", SubscribeOptions{}), d.follow("SELECT v FROM s EMIT IMMEDIATE", SubscribeOptions{})
-	until(t, "both are read", func() bool { return a.Metrics().Steps > 0 && b.Metrics().Steps > 0 })
-	for i := range 20 {
-		d.push("s", "", row{i})
+	for i := range 20 { // at once: what is pushed after Subscribe has returned is for all
+		d.push("s", []string{"", "later"}[i%2], row{i})
 	}
 	p, _ := d.PushStream("s")
 	p.Close()
@@ -180,6 +179,31 @@ func TestSeveralSubscribersOfOnePushStream(t *testing.T) {
 		t.Errorf("%d and %d rows of 20", len(x), len(y))
 	}
 	until(t, "the view", func() bool { return slices.Equal(d.rows("SELECT n FROM total"), []string{"190"}) })
+}
+
+// TestSubscribersMissNothing pushes into new splits while subscriptions begin: each has what was pushed after it began.
+func TestSubscribersMissNothing(t *testing.T) {
+	for range 50 {
+		d := openDB(t)
+		d.run("CREATE STREAM s (v BIGINT) WITH (connector = 'memory')")
+		var subs []*Subscription
+		for i := range 3 {
+			subs = append(subs, d.follow("SELECT v FROM s EMIT IMMEDIATE", SubscribeOptions{}))
+			d.push("s", string(rune('a'+i)), row{i}, row{i})
+		}
+		latest := d.follow("SELECT v FROM s EMIT IMMEDIATE", SubscribeOptions{Until: "latest"})
+		p, _ := d.PushStream("s")
+		p.Close()
+		for i, sub := range subs {
+			if got := accumulate(t, sub); len(got) < 2*(3-i) {
+				t.Fatalf("subscription %d has %d rows, pushed were %d since it began", i, len(got), 2*(3-i))
+			}
+		}
+		accumulate(t, latest)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestEmitEvery(t *testing.T) {
@@ -342,6 +366,24 @@ func TestAfterClose(t *testing.T) {
 	} {
 		failsWith(t, what, call(), errs.Usage, "the session is closed", "open a new one")
 	}
+}
+
+// TestCloseWakesPushes: a push that waits for room ends with the session, and so does one that comes later.
+func TestCloseWakesPushes(t *testing.T) {
+	s, _ := Open(nil)
+	d := db{s, t}
+	d.run("CREATE STREAM s (v BIGINT) WITH (connector = 'memory', queue_rows = 1)")
+	d.push("s", "", row{1})
+	p, _ := d.PushStream("s")
+	rows := batchOf(d.cat.Load().get("s").source.Fields, row{2})
+	waiting := make(chan error, 1)
+	go func() { waiting <- p.Push(t.Context(), "", rows, nil) }()
+	time.Sleep(10 * time.Millisecond) // most often it waits by then
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	failsWith(t, "the push that waited", <-waiting, errs.Usage, "the stream is closed")
+	failsWith(t, "a later push", p.Push(t.Context(), "", rows, nil), errs.Usage, "the stream is closed")
 }
 
 func TestSessionsAndQueriesSideBySide(t *testing.T) {

@@ -293,7 +293,7 @@ func TestBagsNumbersBesideNulls(t *testing.T) {
 	x.odd = true
 	for range 3 {
 		x.add(x.rows(200), nil)
-		if x.bags.row.nulls == 0 || x.bags.blocks.dense == nil {
+		if x.bags.row.nulls < 0 || x.bags.blocks.dense == nil {
 			t.Fatal("keys that lie close are looked up by hash")
 		}
 		x.check()
@@ -446,6 +446,36 @@ func TestArenaClasses(t *testing.T) {
 			if w[j] != uint64(at) {
 				t.Fatalf("a block of class %d was written over", c)
 			}
+		}
+	}
+}
+
+// TestNullKeysMeet: a NULL key is one key, whatever the bytes below it are, and no number.
+func TestNullKeysMeet(t *testing.T) {
+	d := Decl{Name: "bag_rows", Version: 1, Key: RowKey, Values: []string{"v", "weight"}}
+	key := func(below int64, valid bool) []arrow.Array {
+		a := array.NewInt64Data(array.NewData(arrow.PrimitiveTypes.Int64, 1,
+			[]*memory.Buffer{memory.NewBufferBytes([]byte{map[bool]byte{true: 1}[valid]}), memory.NewBufferBytes(arrow.Int64Traits.CastToBytes([]int64{below}))}, nil, map[bool]int{false: 1}[valid], 0))
+		return []arrow.Array{a}
+	}
+	value := key(1, true)
+	hash := []uint64{7} // of all: the keys decide
+	b := NewBags(d, []types.Type{types.Int64}, []types.Type{types.Int64}, true)
+	b.Add(hash, key(7, false), value, 1, nil)
+	b.Add(hash, key(8, false), value, 1, nil)
+	b.Add(hash, key(0, true), value, 1, nil)
+	for _, c := range []struct {
+		keys []arrow.Array
+		want int64
+	}{{key(9, false), 2}, {key(0, true), 1}, {key(9, true), 0}} {
+		at := make([]uint32, 1)
+		b.Find(hash, c.keys, at)
+		got := int64(0)
+		for r := b.Rows(at[0]); r.Next(); {
+			got += b.Weight(r.At)
+		}
+		if got != c.want {
+			t.Errorf("key %v has %d rows, want %d", c.keys[0], got, c.want)
 		}
 	}
 }
