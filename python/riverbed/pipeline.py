@@ -79,7 +79,29 @@ class PipelineHandle:
             _native.wait(self._handle, _native.call, "rb_pipeline_stop", self._handle.value, int(drain))
 
     def metrics(self) -> dict[str, Any]:
-        """Return what the run tells about itself: rows, steps, lag, watermark, state. Names end in their unit."""
+        """Return what the run tells about itself. Counts are since its start; other names end in their unit.
+
+        Returns
+        -------
+        dict
+            - `pipeline`: the name of the run, as `__late` and `__bad` have it.
+            - `state`: `"starting"`, `"running"`, `"stopping"`, `"stopped"` or `"failed"`; `error`: what it failed with,
+              and only then.
+            - `steps`: how many it has made; `step_us`: how long the last one took.
+            - `rows_in`, `rows_out`: rows that came from the sources, and changes that went out.
+            - `late_rows`, `bad_rows`: rows that were left out, because they came behind the watermark, and because an
+              expression failed on them under `SET on_error = 'bad'`.
+            - `bad_retractions`: retractions of rows that were never there.
+            - `unknown_fields`: fields of messages that the stream has no column for.
+            - `queue_rows`: rows that were read and wait for a step.
+            - `state_rows`, `state_bytes`: what the operators keep now; `state_touched`: rows of it that were looked up,
+              made or dropped so far.
+            - `watermark_us`: the watermark of what went out, in microseconds since 1970, UTC; the least 64-bit integer
+              before there is one, the largest when the input has ended.
+            - `lag_ms`: how far the watermark was behind the clock at the last step; 0 before there is one.
+            - `sources`: by the name of each source `Rows`, `Bytes`, `Bad` (records that could not be decoded), `Late`,
+              `Splits`, and `Positions`, which has for each split where its reader stands.
+        """
         metrics: dict[str, Any] = json.loads(_native.call_text("rb_pipeline_metrics", self._handle.value))
         return metrics
 

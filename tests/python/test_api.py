@@ -190,6 +190,35 @@ def test_pushed_rows_are_read_in_place(session: rb.Session) -> None:
     assert got.column("a").to_pylist() == list(range(100, 1_000))
 
 
+def test_a_view_that_cannot_take_a_commit_fails_and_the_change_stands(session: rb.Session) -> None:
+    session.sql("CREATE TABLE t (a INTEGER)")
+    session.sql("CREATE MATERIALIZED VIEW v AS SELECT CAST(2147483640 + a AS INTEGER) AS b FROM t")
+    session.sql("CREATE MATERIALIZED VIEW other AS SELECT count(*) AS n FROM t")
+    session.sql("BEGIN")
+    session.sql("INSERT INTO t VALUES (2), (200)")
+    with pytest.raises(rb.RiverbedDataError, match='materialized view "v"') as raised:
+        session.sql("COMMIT")
+    assert "the change to the table stands" in (raised.value.hint or "")
+    assert session.sql("SELECT a FROM t ORDER BY a").to_pylist() == [{"a": 2}, {"a": 200}]
+    assert session.sql("SELECT n FROM other").to_pylist() == [{"n": 2}]
+    session.sql("DELETE FROM t WHERE a = 200")  # passes the view over
+    with pytest.raises(rb.RiverbedDataError, match="has failed"):
+        session.sql("SELECT * FROM v").to_pylist()
+    session.sql("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT CAST(2147483640 + a AS INTEGER) AS b FROM t")
+    assert session.sql("SELECT b FROM v").to_pylist() == [{"b": 2147483642}]
+
+
+def test_metrics_are_documented(session: rb.Session) -> None:
+    rows = rb.MemoryStream()
+    session.create_stream("s", source=rows, schema={"a": "BIGINT"})
+    rows.push([(1,)])
+    with session.sql("SELECT a FROM s").subscribe() as changes:
+        next(changes)
+        metrics = changes.metrics()
+    text = rb.PipelineHandle.metrics.__doc__ or ""
+    assert [key for key in [*metrics, *metrics["sources"]["s"]] if f"`{key}`" not in text] == []
+
+
 def test_the_index_of_pandas_is_no_column(session: rb.Session) -> None:
     whole = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "z", "y"]})
     frames = {
