@@ -75,34 +75,6 @@ type firstRow struct {
 	row  uint32 // then: number of the batch, shifted, and the row there
 }
 
-// rowsOfStep is a batch whose rows may be stored at the step's end.
-type rowsOfStep struct {
-	cols     []arrow.Array // the row's; nil: late has it
-	late     *lateBatch
-	computed []arrow.Array
-	order    orderOfBatch
-}
-
-func (b *rowsOfStep) column(i int) arrow.Array {
-	if c := b.cols[i]; c != nil {
-		return c
-	}
-	return b.late.Column(i)
-}
-
-// take narrows the batch to some rows; their order is not asked for any more.
-func (b *rowsOfStep) take(rows []int32) rowsOfStep {
-	out := rowsOfStep{cols: make([]arrow.Array, len(b.cols)), computed: kernels.TakeBatch(b.computed, rows)}
-	for i := range out.cols {
-		if c := b.cols[i]; c != nil {
-			out.cols[i] = kernels.Take(c, rows)
-		} else {
-			out.cols[i] = b.late.some(i, rows)
-		}
-	}
-	return out
-}
-
 // fewRows is how many rows a partition has room for at first: with one stored row among many places it would take more than the row.
 const fewRows = 4
 
@@ -606,41 +578,4 @@ func (f *firstRows) Restored(env *fn.Env) error {
 		f.insert(h, f.search(f.listOf(h), &r), int(h.n), r)
 	}
 	return nil
-}
-
-// rooms are lists of one size, in pages, so that growing copies none but the first page.
-type rooms struct {
-	each  int
-	pages [][]firstRow
-	used  uint32
-	free  []uint32
-}
-
-// pageShift is of how many lists a page is.
-const pageShift = 10
-
-// take gives a list.
-func (r *rooms) take() uint32 {
-	if n := len(r.free); n > 0 {
-		last := r.free[n-1]
-		r.free = r.free[:n-1]
-		return last
-	}
-	r.used++
-	if page := int((r.used - 1) >> pageShift); page == 0 {
-		if len(r.pages) == 0 {
-			r.pages = append(r.pages, nil)
-		}
-		if first := &r.pages[0]; int(r.used)*r.each > len(*first) {
-			*first = append(make([]firstRow, 0, 2*int(r.used)*r.each), *first...)[:min(2*int(r.used), 1<<pageShift)*r.each]
-		}
-	} else if page == len(r.pages) {
-		r.pages = append(r.pages, make([]firstRow, r.each<<pageShift))
-	}
-	return r.used - 1
-}
-
-func (r *rooms) of(list uint32) []firstRow {
-	from := int(list&(1<<pageShift-1)) * r.each
-	return r.pages[list>>pageShift][from : from+r.each : from+r.each]
 }
