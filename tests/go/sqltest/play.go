@@ -423,6 +423,9 @@ func (p *play) push(events []Event) error {
 		weights = nil
 	}
 	b := Batch(r.Fields, rows)
+	if p.o.Rand != nil {
+		b = Disguise(r.Fields, rows, p.o.Rand)
+	}
 	p.lent = append(p.lent, b)
 	return p.man.Push(r.Name, events[0].Split, flow.LentBatch{RecordBatch: b, Lent: lender{b}}, weights)
 }
