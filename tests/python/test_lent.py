@@ -155,6 +155,7 @@ FITTING: list[tuple[str, Any, list[Any]]] = [
     ("VARCHAR", pa.array(["a"]).dictionary_encode(), ["a"]),
     ("BIGINT[]", pa.array([[1, None], None], pa.large_list(pa.int32())), [[1, None], None]),
     ("STRUCT(x BIGINT)", pa.array([{"x": 1}], pa.struct([("x", pa.int16())])), [{"x": 1}]),
+    ("STRUCT(x INTEGER, y VARCHAR)", pl.DataFrame({"a": [{"x": 1, "y": "s"}]}), [{"x": 1, "y": "s"}]),
     ("BIGINT", pd.DataFrame({"a": [1.0, None]}), [1, None]),
     ("TIMESTAMP", pd.DataFrame({"a": pd.to_datetime([str(MOMENT)])}), [MOMENT]),
     ("VARCHAR", pd.DataFrame({"a": ["x", None]}, dtype="category"), ["x", None]),
@@ -219,6 +220,17 @@ def test_a_value_that_does_not_fit_is_named(sql: str, column: Any, shown: str) -
 def test_types_that_mean_something_else_are_refused(sql: str, column: Any) -> None:
     with pytest.raises(rb.RiverbedSchemaError, match=r'column "a" is .*, the stream has '):
         pushed(sql, column)
+
+
+def test_weights_of_any_width_are_weights() -> None:
+    with rb.Session() as session:
+        rows = rb.MemoryStream(updating=True)
+        session.create_stream("s", source=rows, schema={"a": "BIGINT"})
+        rows.push(pa.table({"a": pa.array([5], pa.int8()), "__weight": pa.array([2], pa.int32())}))
+        rows.end()
+        with session.sql("SELECT a FROM s").subscribe() as changes:
+            assert [row for batch in changes for row in batch] == [{"a": 5, "__weight": 2}]
+        rows.__init__()  # type: ignore[misc]
 
 
 def test_rows_that_are_sliced_off_are_not_looked_at() -> None:

@@ -5,6 +5,7 @@ The layouts of one SQL type (large texts, views, dictionaries of texts) are the 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -32,13 +33,16 @@ class Takes:
         if self._odd and not hasattr(table, "to_batches"):
             table = _arrow.need("pyarrow", "push()").Table.from_batches([table])
         for i, want in self._odd:
-            table = table.set_column(i, want, self._convert(table.column(i), want))
+            if (made := self._convert(table.column(i), want)) is not None:
+                table = table.set_column(i, want, made)
         return table
 
     def _wanted(self, field: Any) -> Any:
         """Return the field that a column has to become; None when it is left as it is."""
         want = _field(field.name, self._types[field.name]) if field.name in self._types else None
-        if want is None or _is(field.type, "is_null"):
+        if want is None or (field.name == "__weight" and not _is(field.type, "is_integer")):
+            return None  # the library says what a weight is
+        if _is(field.type, "is_null"):
             return want
         if _sql_type(want) == "UHUGEINT" or _sql_type(field) in ("UHUGEINT", "UUID", "JSON"):
             return None
@@ -48,13 +52,14 @@ class Takes:
         return want if _may(have, want.type) else None
 
     def _convert(self, column: Any, want: Any) -> Any:
+        """Return a column as a field says; None where pyarrow has no such cast."""
         pa = _arrow.need("pyarrow", "push()")
         try:
             made = _cast(column, want.type)
             if not _loses(column, made):
                 return made
         except pa.ArrowNotImplementedError:
-            return column
+            return None
         except pa.ArrowInvalid:
             pass
         low, high = 0, len(column)  # the first value that does not fit is in between
@@ -152,7 +157,8 @@ def _cast(column: Any, want: Any) -> Any:
     if _is(column.type, "is_integer") and _is(want, "is_decimal"):
         column = column.cast(pa.decimal256(76, want.scale))  # pyarrow wants room for any integer, before it looks
     if _is(want, "is_nested"):  # a slice has the values of all rows, which pyarrow would cast, and stumble over
-        column = column.take(pa.array(range(len(column)), pa.int64()))
+        with contextlib.suppress(pa.ArrowNotImplementedError):  # views cannot be taken, only cast
+            column = column.take(pa.array(range(len(column)), pa.int64()))
     return column.cast(want)
 
 
