@@ -147,6 +147,7 @@ func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, incremen
 	if v.graph, _, err = v.query.buildGraph(); err != nil {
 		return nil, incremental.Output{}, err
 	}
+	v.graph.ShowPieces()
 	v.infos = v.graph.Sources()
 	in := v.input(held)
 	for i, info := range v.infos {
@@ -169,7 +170,7 @@ func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, incremen
 		if err != nil {
 			return nil, incremental.Output{}, err
 		}
-		rows.add(out.Delta)
+		rows.addAll(out)
 		told.Late, told.Bad = append(told.Late, out.Late...), append(told.Bad, out.Bad...)
 		if len(rest.Pushes) == 0 && len(rest.Ticks) == 0 {
 			return rows, told, nil
@@ -214,7 +215,7 @@ func (v *matView) show(r stepped) {
 	if r.rows != nil {
 		v.rows = r.rows
 	}
-	v.rows.add(r.out.Delta)
+	v.rows.addAll(r.out)
 }
 
 // take books a step's output.

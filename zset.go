@@ -11,6 +11,7 @@ import (
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/rowkey"
 	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/incremental"
 )
 
 // zset is the accumulated output of a changelog: how often each row stands in it. Rows are kept as their exact keys,
@@ -52,6 +53,14 @@ func (z *zset) add(d flow.Delta) {
 	z.waiting, z.rows = append(z.waiting, d), z.rows+n
 	for z.rows > waitingRows {
 		z.place()
+	}
+}
+
+// addAll adds what a step shows.
+func (z *zset) addAll(out incremental.Output) {
+	z.add(out.Delta)
+	for _, d := range out.Pieces {
+		z.add(d)
 	}
 }
 

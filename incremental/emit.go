@@ -20,6 +20,10 @@ func (g *Graph) show(now time.Time, out *Output) error {
 	}
 	var b Batch
 	switch {
+	case g.root.updating && g.once && g.emit != plan.EmitEvery && g.pieces:
+		for _, d := range deltas {
+			out.Pieces = append(out.Pieces, flow.Delta{Batch: g.shown(batchOf(d))})
+		}
 	case g.root.updating && g.once && g.emit != plan.EmitEvery:
 		b = retractionsFirst(deltas)
 	case g.root.updating:

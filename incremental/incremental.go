@@ -53,6 +53,7 @@ type Graph struct {
 	schema   *arrow.Schema // of what is shown
 	once     bool          // the root's changes of a step are consolidated as they are
 	borrows  bool
+	pieces   bool
 
 	step    flow.Step
 	pending []flow.Delta // EMIT EVERY: changes not yet shown
@@ -66,6 +67,10 @@ type Graph struct {
 // RunIn sets the context of the steps to come. Functions of the host get it; its end interrupts a running step, and
 // with it ends the graph.
 func (g *Graph) RunIn(ctx context.Context) { g.ctx = ctx }
+
+// ShowPieces makes the graph show changes in the batches in which they came out, where their rows need not be put together: for who
+// sums them up anyway. Retractions need not come first then.
+func (g *Graph) ShowPieces() { g.pieces = true }
 
 // node is an operator in its place in the graph.
 type node struct {

@@ -54,7 +54,9 @@ type Tick struct {
 // Output is what a step shows, whole.
 type Output struct {
 	// Delta holds the step's changes. Its weight column is there exactly when the emit policy is IMMEDIATE or EVERY.
-	Delta    flow.Delta
+	Delta flow.Delta
+	// Pieces are further changes of the step, of a graph that shows them as they come (ShowPieces).
+	Pieces   []flow.Delta
 	Late     []LateRows
 	Bad      []flow.BadRow
 	Backward []Backward

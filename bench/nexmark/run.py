@@ -3,10 +3,11 @@
     make bench CASE=nexmark              all questions, 2 million events
     make bench CASE=nexmark/q5           one
 
-An event is a row of the streams that the question reads. Input is Arrow batches of 10,000 rows with all columns,
-pushed in event order; output is read by a subscriber. CPU is all of the process, from the first push to the last
-change. What the subscriber of every timed run has read is accumulated and compared with our own batch answer over the
-same rows, bit for bit. The peers of peers.py run in turn with it. q15 and the like emit every change.
+An event is a row of the streams that the question reads. Input is Arrow batches with all columns, of 10,000 rows or
+what --batch says, pushed in event order; output is read by a subscriber. CPU is all of the process, from the first push
+to the last change. What the subscriber of every timed run has read is accumulated and compared with our own batch
+answer over the same rows, bit for bit. The peers of peers.py run in turn with it. q15 and
+the like emit every change.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def types_of(rows: Any) -> dict[str, str]:
     return dict(session.sql("SELECT * FROM rows").schema)
 
 
-def incremental(sql: str, tables: dict[str, Any], threads: int) -> tuple[dict[str, Any], list[Any]]:
+def incremental(sql: str, tables: dict[str, Any], threads: int, batch: int = BATCH) -> tuple[dict[str, Any], list[Any]]:
     """Run a question over pushed batches; returns the figures and the changes."""
     import riverbed as rb
 
@@ -100,7 +101,7 @@ def incremental(sql: str, tables: dict[str, Any], threads: int) -> tuple[dict[st
         (
             (piece.column("dateTime")[0].value, name, piece)
             for name in sources
-            for piece in tables[name].to_batches(max_chunksize=BATCH)
+            for piece in tables[name].to_batches(max_chunksize=batch)
         ),
         key=lambda p: p[:2],
     )
@@ -169,7 +170,7 @@ def measure(
     others: dict[str, list[dict[str, Any]]] = {n: [] for n in PEERS}
     faults = []
     for _ in range(a.repeat):
-        figures, changes = incremental(sql, tables, a.threads)
+        figures, changes = incremental(sql, tables, a.threads, a.batch)
         runs.append(figures)
         figures, answer = batch(sql, tables, a.threads)
         once.append(figures)
@@ -189,6 +190,7 @@ def main(argv: list[str]) -> None:
     p.add_argument("--events", type=int, default=2_000_000)
     p.add_argument("--queries", default="")
     p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--batch", type=int, default=BATCH, help="rows of a push")
     p.add_argument("--repeat", type=int, default=3)
     p.add_argument("--no-check", action="store_true")
     p.add_argument("--alone", action="store_true", help="without peers")
@@ -219,8 +221,8 @@ def main(argv: list[str]) -> None:
         print(f"  {q}: {rows[-1][2]:,.0f} events/s, {rows[-1][-1]}", flush=True)
     names = ["riverbed", "riverbed batch", *PEERS]
     print(
-        f"\nNEXMark, {a.events:,} events from memory, {a.threads} threads, medians of {a.repeat}, "
-        f"CPU seconds per million events; {harness.machine()}\n"
+        f"\nNEXMark, {a.events:,} events from memory, pushed by {a.batch:,}, {a.threads} threads, medians of "
+        f"{a.repeat}, CPU seconds per million events; {harness.machine()}\n"
         + harness.table(["query", "events", "events/s", *names, "changes", "late", "against batch"], rows)
     )
     equal_ones = sum(row[-1] == "equal" for row in rows)
