@@ -65,7 +65,8 @@ func deriveKeys(n *plan.Aggregate) (*derivedKeys, error) {
 		if slices.Contains(d.told[:bases], i) {
 			continue
 		}
-		if expr.Purity(k) != fn.Immutable || slices.ContainsFunc(columnsOf(k), func(id expr.ColID) bool { _, ok := layout[id]; return !ok }) {
+		// A group shows one of equal values, whichever its rows have: so a key that is no column has to go through the table as well.
+		if !k.Type().Alike() || expr.Purity(k) != fn.Immutable || slices.ContainsFunc(columnsOf(k), func(id expr.ColID) bool { _, ok := layout[id]; return !ok }) {
 			d.told = append(d.told, i)
 			continue
 		}
