@@ -28,7 +28,7 @@ type hopAggregate struct {
 	cut     window.Cut
 	width   int64
 	edge    arrow.DataType
-	keyAt   []int // for each group key its place among the other keys, or one of the two below
+	keyAt   []int // plan.Slices.At
 
 	prep  *exec.Prepared // over the input of the window: the other keys, then the arguments
 	time  *expr.Program
@@ -49,48 +49,27 @@ type hopAggregate struct {
 	touched []uint32 // changelog: the slices of this step, in order
 }
 
-const (
-	startKey = -1
-	endKey   = -2
-)
-
 var sliceDecl = state.Decl{Name: "aggregate_slices", Version: 1, Key: state.RowKey,
 	About: "group key without the window, slice of time → row count, accumulators"}
 
-// hopOf returns the hopping window that an aggregate can take over, and the node below it. A total without keys has its row
-// before any input, and is left to the aggregate.
-func hopOf(n plan.Node, emit plan.EmitPolicy) (*plan.Aggregate, *plan.TimeWindow) {
+// hopOf returns how an aggregate takes over a hopping window; nil when it does not.
+func hopOf(n plan.Node, emit plan.EmitPolicy) (*plan.Aggregate, *plan.Slices) {
 	a, ok := n.(*plan.Aggregate)
-	if !ok || a.Sets != nil || len(a.Keys) == 0 {
+	if !ok {
 		return nil, nil
 	}
-	w, ok := a.Input.(*plan.TimeWindow)
-	if !ok || w.Kind != plan.Hop || plan.Updating(w.Input, emit) || w.Size.Months != 0 || w.Slide.Months != 0 {
+	s := plan.SlicesOf(a)
+	if s == nil || plan.Updating(s.Window.Input, emit) {
 		return nil, nil
 	}
-	if when, c := emitOf(a, w, emit); when == atEnd || when == closed && c == nil {
+	if when, c := emitOf(a, s.Window, emit); when == atEnd || when == closed && c == nil {
 		return nil, nil
 	}
-	edges := plan.ColSet{w.Start.ID: true, w.End.ID: true}
-	for _, k := range a.Keys {
-		if !refers(k.Expr, w.Start.ID) && !refers(k.Expr, w.End.ID) && plan.Overlap(plan.ExprColumns(k.Expr), edges) {
-			return nil, nil
-		}
-	}
-	rest := *a
-	rest.Keys = nil
-	if plan.Overlap(plan.Reads(&rest), edges) {
-		return nil, nil
-	}
-	for _, x := range a.Aggs {
-		if x.Distinct {
-			return nil, nil // what is distinct in two slices need not be in their window
-		}
-	}
-	return a, w
+	return a, s
 }
 
-func newHopAggregate(n *plan.Aggregate, w *plan.TimeWindow, emit plan.EmitPolicy) (Operator, error) {
+func newHopAggregate(n *plan.Aggregate, s *plan.Slices, emit plan.EmitPolicy) (Operator, error) {
+	w := s.Window
 	op, err := newAggregate(n, emit)
 	if err != nil {
 		return nil, err
@@ -100,20 +79,11 @@ func newHopAggregate(n *plan.Aggregate, w *plan.TimeWindow, emit plan.EmitPolicy
 		return nil, err
 	}
 	h.width = h.cut.Slice().Micros
-	inner := &plan.Aggregate{Input: w.Input, Aggs: n.Aggs}
-	for _, k := range n.Keys {
-		switch {
-		case refers(k.Expr, w.Start.ID):
-			h.keyAt = append(h.keyAt, startKey)
-		case refers(k.Expr, w.End.ID):
-			h.keyAt = append(h.keyAt, endKey)
-		default:
-			h.keyAt = append(h.keyAt, len(inner.Keys))
-			inner.Keys = append(inner.Keys, k)
-			h.types = append(h.types, k.Expr.Type())
-		}
+	inner := &plan.Aggregate{Input: w.Input, Keys: s.Keys, Aggs: n.Aggs}
+	for _, k := range s.Keys {
+		h.types = append(h.types, k.Expr.Type())
 	}
-	h.other = len(inner.Keys)
+	h.keyAt, h.other = s.At, len(s.Keys)
 	h.types = append(h.types, types.TsUS)
 	if h.prep, err = exec.PrepareAggregate(inner); err != nil {
 		return nil, err
@@ -319,9 +289,9 @@ func (h *hopAggregate) expand(due []uint32) (Batch, []int32, error) {
 	cols := make([]arrow.Array, len(h.keyAt))
 	for i, at := range h.keyAt {
 		switch at {
-		case startKey:
+		case plan.StartKey:
 			cols[i] = kernels.NewFixed(h.edge, starts, mask)
-		case endKey:
+		case plan.EndKey:
 			cols[i] = kernels.NewFixed(h.edge, ends, mask)
 		default:
 			cols[i] = kernels.Take(key[at], rows)

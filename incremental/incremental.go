@@ -386,8 +386,8 @@ func (b *builder) node(n plan.Node, path string) (*node, error) {
 	}
 	for i, c := range n.Children() {
 		at := fmt.Sprintf("%s/%d", path, i)
-		if _, w := hopOf(n, b.g.emit); w != nil {
-			c, at = w.Input, at+"/0" // the aggregate does the window's work
+		if _, s := hopOf(n, b.g.emit); s != nil {
+			c, at = s.Window.Input, at+"/0" // the aggregate does the window's work
 		}
 		in, err := b.node(c, at)
 		if err != nil {
@@ -433,8 +433,8 @@ func (b *builder) operator(n plan.Node) (Operator, error) {
 	case *plan.TimeWindow:
 		return newTimeWindow(n)
 	case *plan.Aggregate:
-		if a, w := hopOf(n, b.g.emit); w != nil {
-			return newHopAggregate(a, w, b.g.emit)
+		if a, s := hopOf(n, b.g.emit); s != nil {
+			return newHopAggregate(a, s, b.g.emit)
 		}
 		return newAggregate(n, b.g.emit)
 	case *plan.Distinct:

@@ -1,9 +1,10 @@
 package exec
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/plan"
@@ -22,32 +23,24 @@ type slicing struct {
 	of     *TimeWindow // of slices
 	window *plan.TimeWindow
 	prep   *Prepared // over rows with their slice: the other keys, the slice, the arguments
-	keyAt  []int     // for each group key its place among those keys, or one of the two below
+	keyAt  []int     // plan.Slices.At
 	size   int64
 	slide  int64
 	each   int64 // windows of a slice
 	schema *arrow.Schema
 }
 
-const (
-	startKey = -1
-	endKey   = -2
-	// maxSlices is how many slices a worker gathers.
-	maxSlices = 8 << 10
-)
+// maxSlices is how many slices a worker gathers.
+const maxSlices = 8 << 10
 
 // slicesOf is nil when the aggregate is to see each row in each of its windows.
 func slicesOf(n *plan.Aggregate) (*slicing, error) {
-	w, ok := n.Input.(*plan.TimeWindow)
-	if !ok || w.Kind != plan.Hop || n.Sets != nil || len(n.Keys) == 0 || w.Size.Months != 0 || w.Slide.Months != 0 {
+	p := plan.SlicesOf(n)
+	if p == nil {
 		return nil, nil
 	}
-	for i := range n.Aggs {
-		if n.Aggs[i].Distinct {
-			return nil, nil // what is distinct in two slices need not be in their window
-		}
-	}
-	s := &slicing{window: w, schema: schemaOf(w.Columns())}
+	w := p.Window
+	s := &slicing{window: w, keyAt: p.At, schema: schemaOf(w.Columns())}
 	var err error
 	if s.rows, err = NewTimeWindow(w); err != nil {
 		return nil, err
@@ -64,30 +57,9 @@ func slicesOf(n *plan.Aggregate) (*slicing, error) {
 	if s.each < 2 || s.size%s.slide != 0 {
 		return nil, nil
 	}
-	edges := plan.ColSet{w.Start.ID: true, w.End.ID: true}
-	rest := *n
-	rest.Keys = nil
-	if plan.Overlap(plan.Reads(&rest), edges) {
-		return nil, nil
-	}
 	narrow := *w
 	narrow.Kind, narrow.Size, narrow.Slide = plan.Tumble, types.IntervalValue{Micros: s.slide}, types.IntervalValue{}
-	inner := &plan.Aggregate{Input: &narrow, Aggs: n.Aggs}
-	for _, k := range n.Keys {
-		col, isCol := k.Expr.(*expr.Col)
-		switch {
-		case isCol && col.ID == w.Start.ID:
-			s.keyAt = append(s.keyAt, startKey)
-		case isCol && col.ID == w.End.ID:
-			s.keyAt = append(s.keyAt, endKey)
-		case plan.Overlap(plan.ExprColumns(k.Expr), edges):
-			return nil, nil
-		default:
-			s.keyAt = append(s.keyAt, len(inner.Keys))
-			inner.Keys = append(inner.Keys, k)
-		}
-	}
-	inner.Keys = append(inner.Keys, plan.Item{Expr: w.Start.Ref(), Col: w.Start})
+	inner := &plan.Aggregate{Input: &narrow, Keys: append(slices.Clip(p.Keys), plan.Item{Expr: w.Start.Ref(), Col: w.Start}), Aggs: n.Aggs}
 	if s.of, err = NewTimeWindow(&narrow); err != nil {
 		return nil, err
 	}
@@ -194,9 +166,9 @@ func (a *aggregate) mergeSlices(w int) error {
 		cols := make([]arrow.Array, len(g.set))
 		for i, k := range g.set {
 			switch at := a.slices.keyAt[k]; at {
-			case startKey:
+			case plan.StartKey:
 				cols[i] = kernels.NewFixed(a.slices.rows.edge, starts, nil)
-			case endKey:
+			case plan.EndKey:
 				ends := make([]int64, s.n)
 				for i, t := range starts {
 					ends[i] = t + size
