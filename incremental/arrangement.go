@@ -121,7 +121,7 @@ func (a *arrangement) at(slots []uint32) func(col int) (arrow.Array, error) {
 func (a *arrangement) find(k *joinKeys, chunk []pair, use func([]pair) error) error {
 	a.slots = kernels.Sized(a.slots, k.n)
 	a.keys.Find(k.forTable(), a.slots)
-	chunk = chunk[:0]
+	out := pairs{chunk[:0], use}
 	for i, key := range a.slots {
 		if key == state.NoSlot {
 			continue
@@ -130,18 +130,12 @@ func (a *arrangement) find(k *joinKeys, chunk []pair, use func([]pair) error) er
 			if a.weight != nil && a.weight.V[s] == 0 {
 				continue
 			}
-			if chunk = append(chunk, pair{int32(i), s}); len(chunk) == cap(chunk) {
-				if err := use(chunk); err != nil {
-					return err
-				}
-				chunk = chunk[:0]
+			if err := out.add(int32(i), s); err != nil {
+				return err
 			}
 		}
 	}
-	if len(chunk) == 0 {
-		return nil
-	}
-	return use(chunk)
+	return out.flush()
 }
 
 // add inserts a batch and returns the slot of each row and the positions of the rows that made one.

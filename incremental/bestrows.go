@@ -402,16 +402,8 @@ func (b *bestRows) drop(parts []uint32) {
 func (b *bestRows) Tables() []state.Stored { return []state.Stored{b.rows} }
 
 func (b *bestRows) Restored(env *fn.Env) error {
-	slots := b.rows.All()
-	if len(slots) == 0 {
-		return nil
-	}
-	cols, err := gather(b.vals, slots)
-	if err != nil {
-		return err
-	}
-	in, err := withKeys(b.part, b.order, env, cols, len(slots))
-	if err != nil {
+	in, slots, err := storedRows(b.rows, b.vals, b.part, b.order, env)
+	if err != nil || in.N == 0 {
 		return err
 	}
 	parts := make([]uint32, in.N)

@@ -556,21 +556,13 @@ func (f *firstRows) drop(parts []uint32) {
 func (f *firstRows) Tables() []state.Stored { return []state.Stored{f.rows} }
 
 func (f *firstRows) Restored(env *fn.Env) error {
-	slots := f.rows.All()
-	if len(slots) == 0 {
-		return nil
-	}
-	cols, err := gather(f.vals, slots)
-	if err != nil {
-		return err
-	}
-	in, err := withKeys(f.part, f.computed, env, cols, len(slots))
-	if err != nil {
+	in, slots, err := storedRows(f.rows, f.vals, f.part, f.computed, env)
+	if err != nil || in.N == 0 {
 		return err
 	}
 	parts := make([]uint32, in.N)
 	f.find(&in, parts)
-	order := f.orderOf(func(i int) arrow.Array { return cols[i] }, in.Cols[f.cols+f.nPart:])
+	order := f.orderOf(func(i int) arrow.Array { return in.Cols[i] }, in.Cols[f.cols+f.nPart:])
 	f.keys.put(f.words, order, slots, f.rows.Slots())
 	lead := f.words.read(0, order, in.N, nil)
 	for i, s := range slots {

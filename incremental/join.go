@@ -72,6 +72,28 @@ type pair struct {
 	slot uint32
 }
 
+// pairs hands on pairs a chunk at a time.
+type pairs struct {
+	chunk []pair
+	use   func([]pair) error
+}
+
+func (o *pairs) add(row int32, slot uint32) error {
+	if o.chunk = append(o.chunk, pair{row, slot}); len(o.chunk) < cap(o.chunk) {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *pairs) flush() error {
+	if len(o.chunk) == 0 {
+		return nil
+	}
+	err := o.use(o.chunk)
+	o.chunk = o.chunk[:0]
+	return err
+}
+
 func newJoin(n *plan.Join, emit plan.EmitPolicy) (Operator, error) {
 	j := &join{kind: n.Kind}
 	inputs := [2]plan.Node{n.Left, n.Right}

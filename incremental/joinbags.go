@@ -31,21 +31,15 @@ func (s *rowBags) find(k *joinKeys, chunk []pair, use func([]pair) error) error 
 	}
 	s.blocks = kernels.Sized(s.blocks, k.n)
 	s.rows.Find(k.hash, k.cols, s.blocks)
-	chunk = chunk[:0]
+	out := pairs{chunk[:0], use}
 	for i, block := range s.blocks {
 		for r := s.rows.Rows(block); r.Next(); {
-			if chunk = append(chunk, pair{int32(i), r.At}); len(chunk) == cap(chunk) {
-				if err := use(chunk); err != nil {
-					return err
-				}
-				chunk = chunk[:0]
+			if err := out.add(int32(i), r.At); err != nil {
+				return err
 			}
 		}
 	}
-	if len(chunk) == 0 {
-		return nil
-	}
-	return use(chunk)
+	return out.flush()
 }
 
 func (s *rowBags) at(slots []uint32) func(col int) (arrow.Array, error) {

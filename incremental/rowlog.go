@@ -352,28 +352,6 @@ func (l *rowLog) find(k *joinKeys, chunk []pair, use func([]pair) error) error {
 	return nil
 }
 
-// pairs hands on pairs a chunk at a time.
-type pairs struct {
-	chunk []pair
-	use   func([]pair) error
-}
-
-func (o *pairs) add(row int32, slot uint32) error {
-	if o.chunk = append(o.chunk, pair{row, slot}); len(o.chunk) < cap(o.chunk) {
-		return nil
-	}
-	return o.flush()
-}
-
-func (o *pairs) flush() error {
-	if len(o.chunk) == 0 {
-		return nil
-	}
-	err := o.use(o.chunk)
-	o.chunk = o.chunk[:0]
-	return err
-}
-
 // same reports whether row i, which has the hash of a row that looks for partners, has its key.
 func (p *logPart) same(i int, k *joinKeys, row int, enc *keyEncoders) bool {
 	if k.words != nil {

@@ -163,6 +163,17 @@ func (t *topN) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
 	return in, err
 }
 
+// storedRows are the rows of a table with their keys, and their slots.
+func storedRows(table *state.Table, vals []state.Values, part, order *expr.Program, env *fn.Env) (in Batch, slots []uint32, err error) {
+	slots = table.All()
+	cols, err := gather(vals, slots)
+	if err != nil || len(slots) == 0 {
+		return Batch{}, nil, err
+	}
+	in, err = withKeys(part, order, env, cols, len(slots))
+	return in, slots, err
+}
+
 // withKeys is a batch of the row's columns, its partition's and its order's, by the hash of the partition's.
 func withKeys(part, order *expr.Program, env *fn.Env, cols []arrow.Array, n int) (Batch, error) {
 	parts, err := part.EvalArrays(env, cols, n)
@@ -513,16 +524,8 @@ func (t *topN) close(ctx *Ctx, w flow.Watermark) error {
 func (t *topN) Tables() []state.Stored { return []state.Stored{t.rows} }
 
 func (t *topN) Restored(env *fn.Env) error {
-	slots := t.rows.All()
-	if len(slots) == 0 {
-		return nil
-	}
-	cols, err := gather(t.vals, slots)
-	if err != nil {
-		return err
-	}
-	in, err := withKeys(t.part, t.order, env, cols, len(slots))
-	if err != nil {
+	in, slots, err := storedRows(t.rows, t.vals, t.part, t.order, env)
+	if err != nil || in.N == 0 {
 		return err
 	}
 	parts := make([]uint32, in.N)
