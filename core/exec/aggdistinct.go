@@ -113,6 +113,10 @@ func (a *aggregate) spilledDistinct(set int) bool {
 
 // foldDistinct adds the parted values of a set to the groups that all workers' were merged into.
 func (a *aggregate) foldDistinct(ctx context.Context, set int, g *grouper) error {
+	others := -g.memory() // what else the account holds; what the workers had seen is parted and gone
+	for w := range a.workers {
+		others += a.workers[w].memory()
+	}
 	for i := range g.distinct {
 		s := a.seen[[2]int{set, i}]
 		if s == nil {
@@ -122,7 +126,7 @@ func (a *aggregate) foldDistinct(ctx context.Context, set int, g *grouper) error
 			return err
 		}
 		for p := range s.parts {
-			if err := a.foldPart(ctx, g, i, s.reader(p)); err != nil {
+			if err := a.foldPart(ctx, g, i, s.reader(p), others); err != nil {
 				return err
 			}
 		}
@@ -130,7 +134,8 @@ func (a *aggregate) foldDistinct(ctx context.Context, set int, g *grouper) error
 	return nil
 }
 
-func (a *aggregate) foldPart(ctx context.Context, g *grouper, i int, part Operator) error {
+// foldPart adds the values of a part. The account holds others beside the groups.
+func (a *aggregate) foldPart(ctx context.Context, g *grouper, i int, part Operator, others int64) error {
 	g.freshDistinct(i)
 	for {
 		m, err := part.Next(ctx, 0)
@@ -138,15 +143,12 @@ func (a *aggregate) foldPart(ctx context.Context, g *grouper, i int, part Operat
 			return err
 		}
 		if m == nil {
-			return a.addPairs(ctx, g, a.held+g.memory())
+			return a.addPairs(ctx, g, others+g.memory())
 		}
 		if err := g.loadPairs(m.Batch.Columns(), int(m.Batch.NumRows()), i); err != nil {
 			return err
 		}
-		a.mu.Lock()
-		err = a.acct.must(a.held + g.memory())
-		a.mu.Unlock()
-		if err != nil {
+		if err := a.acct.must(others + g.memory()); err != nil {
 			return err
 		}
 	}

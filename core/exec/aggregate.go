@@ -447,6 +447,17 @@ type aggWorker struct {
 	judged, whole bool // rows go to each of their windows at once
 }
 
+// memory is what the groups of a worker take.
+func (l *aggWorker) memory() (n int64) {
+	for _, g := range l.groupers {
+		n += g.memory()
+	}
+	if l.slices != nil {
+		n += l.slices.memory()
+	}
+	return n
+}
+
 func (a *aggregate) fresh(w *aggWorker) {
 	sets, all := a.setsOrAll()
 	w.groupers, w.rows = w.groupers[:0], 0

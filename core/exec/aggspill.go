@@ -165,13 +165,9 @@ func (a *aggregate) account(l *aggWorker, size int64) error {
 // grown accounts for a worker's groups, and spills them when they have no room.
 func (a *aggregate) grown(w int) error {
 	l := &a.workers[w]
-	size, spills := int64(0), false
+	size, spills := l.memory(), false
 	for _, g := range l.groupers {
-		size += g.memory()
 		spills = spills || a.partable(g) || g.seesDistinct()
-	}
-	if l.slices != nil {
-		size += l.slices.memory()
 	}
 	if !spills || a.env.Spill == nil {
 		return a.account(l, size)

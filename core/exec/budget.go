@@ -116,7 +116,8 @@ func (a *account) must(n int64) error {
 	b := a.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n <= leastHeld || b.used-a.held+n <= b.limit {
+	// What set let in whatever the limit may double while it is brought to an end.
+	if n <= 2*leastHeld || b.used-a.held+n <= b.limit {
 		b.used += n - a.held
 		a.held = n
 		return nil
