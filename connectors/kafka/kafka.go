@@ -157,21 +157,34 @@ func unreachable(s connectors.Settings, n int, err error) error {
 // partitionsOf lists the partitions of the topic.
 func partitionsOf(ctx context.Context, s connectors.Settings, c clock.Clock) ([]int32, error) {
 	topic := s.String("topic")
+	unknown := 0
 	return admin(ctx, s, c, func(ctx context.Context, a *kadm.Client) ([]int32, error) {
 		found, err := a.ListTopics(ctx, topic)
 		if err != nil {
 			return nil, err
 		}
-		if t, ok := found[topic]; ok && t.Err == nil {
+		t, ok := found[topic]
+		if !ok {
+			t.Err = kerr.UnknownTopicOrPartition
+		}
+		switch {
+		case t.Err == nil:
 			return t.Partitions.Numbers(), nil
-		} else if ok && !kerr.IsRetriable(t.Err) || ok && t.Err == kerr.UnknownTopicOrPartition {
+		case t.Err == kerr.UnknownTopicOrPartition:
+			// A broker may hear of a topic only after the one that created it has said that it is there.
+			if unknown++; unknown < attemptsUnknown {
+				return nil, t.Err
+			}
 			return nil, missingTopic(ctx, s, a, t.Err)
-		} else if ok {
+		case kerr.IsRetriable(t.Err):
 			return nil, t.Err
 		}
-		return nil, missingTopic(ctx, s, a, kerr.UnknownTopicOrPartition)
+		return nil, missingTopic(ctx, s, a, t.Err)
 	})
 }
+
+// attemptsUnknown is how often a topic must be unknown before we say so.
+const attemptsUnknown = 3
 
 // missingTopic names the topic and the nearest one.
 func missingTopic(ctx context.Context, s connectors.Settings, a *kadm.Client, cause error) error {

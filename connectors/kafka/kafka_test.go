@@ -12,8 +12,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/riverbed/riverbed/connectors"
 	ct "github.com/riverbed/riverbed/connectors/connectortest"
@@ -148,6 +150,31 @@ func TestInference(t *testing.T) {
 	produce(t, addr, nil, rec("text", 0, "a"), rec("text", 0, "b"))
 	_, err = open(map[string]string{"brokers": addr, "topic": "text", "schema_timeout": "300ms"})
 	wantError(t, err, errs.Source, "none of the first 2 records")
+}
+
+// A broker that has not heard yet of a topic that was just made is asked again.
+func TestTopicJustMade(t *testing.T) {
+	c, addr := broker(t, "t")
+	produce(t, addr, nil, rec("t", 0, `{"v":1}`))
+	unheard := 2
+	c.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		req := r.(*kmsg.MetadataRequest)
+		if len(req.Topics) == 0 || unheard == 0 {
+			return nil, nil, false
+		}
+		unheard--
+		resp := req.ResponseKind().(*kmsg.MetadataResponse)
+		for _, topic := range req.Topics {
+			no := kmsg.NewMetadataResponseTopic()
+			no.Topic, no.ErrorCode = topic.Topic, kerr.UnknownTopicOrPartition.Code
+			resp.Topics = append(resp.Topics, no)
+		}
+		return resp, nil, true
+	})
+	if rows, bad := read(t, map[string]string{"brokers": addr, "topic": "t"}, vInt); len(rows) != 1 || len(bad) > 0 || unheard > 0 {
+		t.Errorf("rows %v, bad %v, %d answers not given", rows, bad, unheard)
+	}
 }
 
 func TestNoBrokerNoTopic(t *testing.T) {
