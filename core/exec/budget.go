@@ -117,7 +117,7 @@ func (a *account) must(n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	// What set let in whatever the limit may double while it is brought to an end.
-	if n <= 2*leastHeld || b.used-a.held+n <= b.limit {
+	if n <= max(leastHeld, 2*a.least()) || b.used-a.held+n <= b.limit {
 		b.used += n - a.held
 		a.held = n
 		return nil
