@@ -63,7 +63,10 @@ type Sink struct {
 	Updates Updates
 	// ExactlyOnce: its Writer is a Committer, so that exactly_once=True may start.
 	ExactlyOnce bool
-	Open        func(ctx context.Context, req SinkRequest) (Writer, error)
+	// Held: what the sink is handed before the commit would not survive our process. So the rows of an epoch are kept in the checkpoint and
+	// go to Commit; under exactly_once Write and Stage are not called.
+	Held bool
+	Open func(ctx context.Context, req SinkRequest) (Writer, error)
 }
 
 // Updates says what a sink does with rows of negative weight.
@@ -85,7 +88,9 @@ type SinkRequest struct {
 	Fields   []types.Field // of the query, without the weight
 	Updating bool          // the query's edge carries weights
 	Pipeline string        // id that is stable across restarts; names files and markers
-	Clock    clock.Clock
+	// ExactlyOnce: epochs are staged, published by a manifest and then committed; otherwise Stage makes rows visible, at least once.
+	ExactlyOnce bool
+	Clock       clock.Clock
 }
 
 // Writer takes deltas of one query. It is used by one goroutine.
@@ -93,7 +98,8 @@ type Writer interface {
 	// Write takes one delta. It may buffer; nothing need be visible before Stage.
 	Write(ctx context.Context, d flow.Delta) error
 	// Stage ends an epoch: what was written is handed over. A sink without a Committer makes it visible here, at least
-	// once, and returns nil. A Committer returns what Commit needs.
+	// once, and returns nil. A Committer, under SinkRequest.ExactlyOnce, makes it durable and returns what Commit needs, in whatever process;
+	// nil when there was nothing to write.
 	Stage(ctx context.Context, epoch flow.Epoch) (Committable, error)
 	// Close releases the writer. Rows written since the last Stage are dropped.
 	Close() error
@@ -102,12 +108,29 @@ type Writer interface {
 // Committable is what one staged epoch needs to become visible. It is written into checkpoint manifests as it is.
 type Committable []byte
 
-// Committer makes staged epochs visible, once. Sinks that can do so have Sink.ExactlyOnce.
+// Marker names a committed epoch in the sink itself. Markers of one run of a pipeline form a chain: each epoch that has rows adds a link.
+type Marker string
+
+// Committer is a Writer whose epochs become visible once, whatever ends our process or the sink's in between. Sinks that have one
+// declare Sink.ExactlyOnce.
 type Committer interface {
-	// Commit makes an epoch visible. It is idempotent.
-	Commit(ctx context.Context, epoch flow.Epoch, c Committable) error
-	// Recover returns the newest epoch that the sink itself knows to be committed, 0 for none.
-	Recover(ctx context.Context) (flow.Epoch, error)
+	Writer
+	// Begin makes the sink ready for SinkRequest.Pipeline and returns the marker that it holds for it, "" when it has none. Other writers of
+	// the pipeline are fenced where the sink can do so. first, when it is not "", is written as the marker of a sink that has none.
+	Begin(ctx context.Context, first Marker) (Marker, error)
+	// Commit makes an epoch visible and its marker the sink's, both or neither. An epoch whose marker the sink holds already is left as it is:
+	// the answer to an earlier Commit may have been lost. Any other marker than the epoch's predecessor is an error of kind errs.ExactlyOnce.
+	Commit(ctx context.Context, e StagedEpoch) error
+}
+
+// StagedEpoch is what is committed.
+type StagedEpoch struct {
+	Epoch            flow.Epoch
+	Marker, Previous Marker
+	// Committable is what Stage returned.
+	Committable Committable
+	// Rows are the epoch's consolidated changes, for a sink that declares Held: the query's columns and, where it is updating, the weights.
+	Rows []arrow.RecordBatch
 }
 
 // FieldCounter is a Reader whose decoder meets fields that the schema does not have, and misses some that it has.

@@ -149,6 +149,12 @@ type Stream interface {
 	Replayable() bool
 }
 
+// Acknowledger is a Stream that frees, or shows to those who watch, what a durable checkpoint holds.
+type Acknowledger interface {
+	// Acknowledge tells up to where each split is in a durable checkpoint. It is called behind the running steps, by one goroutine.
+	Acknowledge(ctx context.Context, upTo map[string]Position) error
+}
+
 // Reader reads one split. It is used by one goroutine.
 type Reader interface {
 	// Read returns at most max rows. It blocks until there are some, ctx ends, or the split ends (io.EOF,

@@ -46,6 +46,7 @@ var sideways = map[string][]string{
 var outside = map[string][]string{
 	"state":       {"core/errs", "core/clock", "core/types", "core/flow", "core/rowkey", "core/kernels", "core/objstore", "state"},
 	"incremental": {"core", "state", "incremental"},
+	"checkpoint":  {"core/errs", "core/clock", "core/types", "core/flow", "core/objstore", "state", "checkpoint"},
 	"connectors":  {"core/errs", "core/clock", "core/types", "core/flow", "core/objstore", "connectors"},
 	// core/flow is in signatures of the root package, which capi hands through.
 	"capi": {"", "core/errs", "core/clock", "core/types", "core/flow"},

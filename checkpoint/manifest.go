@@ -1,0 +1,85 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/riverbed/riverbed/core/flow"
+)
+
+// Format is the version of manifests and data objects that this program writes.
+const Format = 1
+
+// Manifest says what belongs to an epoch. It is JSON, for people too.
+type Manifest struct {
+	Format   int       `json:"format"`
+	Version  string    `json:"riverbed"` // of the program that wrote it
+	Pipeline string    `json:"pipeline"` // id that is stable across restarts
+	Run      string    `json:"run"`      // drawn when the pipeline first started: a sink's markers name it
+	Fence    int64     `json:"fence"`    // of the lease under which it was written
+	Written  time.Time `json:"written"`
+
+	Epoch   flow.Epoch `json:"epoch"`
+	Step    flow.Step  `json:"step"`
+	ShownAt time.Time  `json:"shown_at"` // of the last emission of EMIT EVERY
+
+	SQL       string            `json:"sql"`
+	Plan      string            `json:"plan"`      // as EXPLAIN prints it
+	Operators map[string]string `json:"operators"` // path → fingerprint of those that have state
+	Sources   []Source          `json:"sources"`
+	Sinks     []Sink            `json:"sinks"`
+	Objects   []Object          `json:"objects"` // oldest first
+}
+
+// Source is where one source stands.
+type Source struct {
+	Name  string          `json:"name"`
+	State json.RawMessage `json:"state"` // incremental.SourceState: watermarks, late rows
+	// Splits are the positions behind the last row that the state has seen.
+	Splits map[string]SplitPosition `json:"splits"`
+}
+
+// SplitPosition is where a split goes on.
+type SplitPosition struct {
+	Position flow.Position `json:"position"`
+	Ended    bool          `json:"ended,omitempty"`
+}
+
+// Sink is what a sink has committed and is still to commit.
+type Sink struct {
+	Name string `json:"name"`
+	Done string `json:"done"` // newest marker known to be committed
+	// Pending are the staged epochs behind Done, oldest first: a chain, each link names its predecessor.
+	Pending []Link `json:"pending,omitempty"`
+}
+
+// Link is one staged epoch of a sink.
+type Link struct {
+	Epoch       flow.Epoch `json:"epoch"`
+	Marker      string     `json:"marker"`
+	Previous    string     `json:"previous"`
+	Committable []byte     `json:"committable,omitempty"`
+	// Held: the rows are a section (Once, the sink's name) of this epoch's object.
+	Held bool `json:"held,omitempty"`
+}
+
+// Object is a file of sections.
+type Object struct {
+	Name     string         `json:"name"`   // below the pipeline's folder
+	Epochs   [2]flow.Epoch  `json:"epochs"` // first and last whose changes it has
+	Size     int64          `json:"size"`
+	CRC      uint32         `json:"crc32c"`
+	Sections []SectionIndex `json:"sections"`
+}
+
+// SectionIndex says where a section lies in its object.
+type SectionIndex struct {
+	Kind    Kind   `json:"kind"`
+	Owner   string `json:"owner"`
+	Table   string `json:"table,omitempty"`
+	Version int    `json:"version,omitempty"`
+	Rows    int64  `json:"rows"`
+	Offset  int64  `json:"offset"`
+	Length  int64  `json:"length"`
+	CRC     uint32 `json:"crc32c"`
+}
