@@ -6,7 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/lib.sh
 
-# command → Debian package. Java and Maven bring the real Kafka broker of the tests, which `make test` does not do without.
+# command → Debian package. Java and Maven bring the real Kafka broker of the tests, PostgreSQL is one that they start; `make test` does
+# not do without either.
 declare -A packages=(
   [gcc]=gcc [make]=make [git]=git [readelf]=binutils [java]=default-jre-headless [mvn]=maven
 )
@@ -15,6 +16,7 @@ for command in "${!packages[@]}"; do
   have "$command" || missing+=("${packages[$command]}")
 done
 [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || have initdb || missing+=(postgresql)
 have gcc && ! echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1 && missing+=(libc6-dev)
 python=$(find_python) || missing+=(python3 python3-venv)
 [ -z "${python:-}" ] || "$python" -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
@@ -24,6 +26,10 @@ if [ ${#missing[@]} -gt 0 ]; then
     say "installing ${missing[*]}"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
+    if [[ " ${missing[*]} " == *" postgresql "* ]]; then # the programs, without a database that runs by itself
+      apt-get install -y -qq --no-install-recommends postgresql-common >/dev/null
+      sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf
+    fi
     apt-get install -y -qq --no-install-recommends "${missing[@]}" libc6-dev >/dev/null
   else
     stop "these system packages are missing: ${missing[*]}" "install them (on Debian: apt-get install ${missing[*]}) and start again"
