@@ -3,30 +3,31 @@ package kafka
 import (
 	"context"
 	"errors"
-	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/riverbed/riverbed/connectors"
-	djson "github.com/riverbed/riverbed/connectors/decode/json"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
-	"github.com/riverbed/riverbed/core/types"
 )
 
 // Sink declares topics as sinks.
 var Sink = connectors.Sink{
-	Name: "kafka", Class: "Kafka", Summary: "Write rows as JSON to a topic, at least once.",
+	Name: "kafka", Class: "Kafka", Summary: "Write rows as JSON to a topic: under exactly_once in one transaction an epoch, otherwise at least once.",
+	ExactlyOnce: true, Held: true,
 	Options: connection.With(
 		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json"}, Default: "json", Doc: "How a row becomes the value of a record."},
 		connectors.Option{Name: "key", Type: connectors.String, Doc: "VARCHAR column that becomes the key of the message; it stays in the value.", Example: "symbol"},
-		connectors.Option{Name: "create", Type: connectors.Bool, Default: "true", Doc: "Create the topic when it is missing."},
+		connectors.Option{Name: "create", Type: connectors.Bool, Default: "true", Doc: "Create the topic, and the topic of the markers, when it is missing."},
 		connectors.Option{Name: "partitions", Type: connectors.Int, Doc: "Partitions of a topic that is created; the broker's default when absent.", Example: "3"},
 		connectors.ChangelogOption,
+		connectors.Option{Name: "marker_topic", Type: connectors.String, Default: "__riverbed_markers", Doc: "Under exactly_once: the compacted topic that keeps the last committed epoch of each sink. It belongs to the rows: whoever empties it, or copies the rows without it, ends what is known of them."},
+		connectors.Option{Name: "transactional_id", Type: connectors.String, Doc: "Under exactly_once: under what id we write, and the key of our marker; riverbed/<pipeline>/<topic> when absent. Give one where rights are granted by ids, or where a pipeline has several sinks to one topic.", Example: "team-a.trades"},
+		connectors.Option{Name: "transaction_timeout", Type: connectors.Duration, Default: "5m", Doc: "Under exactly_once: how long writing the rows of one epoch may take. When we die within, others wait as long for the end of the transaction, unless we are started again before."},
+		connectors.Option{Name: "commit_timeout", Type: connectors.Duration, Default: "10m", Doc: "Under exactly_once: how long the commit of an epoch is tried while the brokers do not answer. After that the pipeline fails; started again, it commits the epoch."},
 	),
 	Open: openSink,
 }
@@ -34,49 +35,41 @@ var Sink = connectors.Sink{
 // sendBatch is how many messages wait for the brokers before Write does.
 const sendBatch = 100_000
 
+// writer sends rows as they come, at least once.
 type writer struct {
-	client    *kgo.Client
-	topic     string
-	fields    []types.Field
-	key       int // column of the key, -1: none
-	changelog bool
-	failed    chan error // the first failure of a message
+	*records
+	client *kgo.Client
+	topic  string
+	failed failure
 }
 
 func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Writer, error) {
-	s := req.Settings
-	w := &writer{topic: s.String("topic"), key: -1, failed: make(chan error, 1)}
-	var err error
-	if w.fields, w.changelog, err = connectors.AppendFields("the Kafka sink", req); err != nil {
+	s, c := req.Settings, connectors.OpenRequest{Clock: req.Clock}.Time()
+	recs, err := newRecords(req)
+	if err != nil {
 		return nil, err
 	}
-	if name := s.String("key"); name != "" {
-		names := make([]string, len(w.fields))
-		for i, f := range w.fields {
-			if names[i] = f.Name; f.Name == name {
-				w.key = i
-			}
-		}
-		if w.key < 0 {
-			return nil, errs.New(errs.Schema, "open sink", "the query has no column %q to be the key; it has %s", name, strings.Join(names, ", "))
-		}
-		if k := w.fields[w.key].Type.Kind; k != types.Varchar {
-			return nil, errs.New(errs.Schema, "open sink", "the key column %q is %s and must be VARCHAR", name, w.fields[w.key].Type).WithHint("cast it in the query")
-		}
-	}
-	c := connectors.OpenRequest{Clock: req.Clock}.Time()
+	topic := s.String("topic")
 	if s.Bool("create") {
-		if err := createTopic(ctx, s, c); err != nil {
+		partitions := int32(-1)
+		if s.Has("partitions") {
+			partitions = int32(s.Int("partitions"))
+		}
+		if err := createTopic(ctx, s, c, topic, partitions, nil); err != nil {
 			return nil, err
 		}
 	}
 	if _, err := partitionsOf(ctx, s, c); err != nil {
 		return nil, err
 	}
+	if req.ExactlyOnce {
+		return newCommitter(req, recs, c), nil
+	}
 	opts, err := clientOptions(s)
 	if err != nil {
 		return nil, err
 	}
+	w := &writer{records: recs, topic: topic, failed: newFailure(topic)}
 	w.client, err = kgo.NewClient(append(opts, kgo.DefaultProduceTopic(w.topic), kgo.MaxBufferedRecords(sendBatch), kgo.RecordRetries(100))...)
 	if err != nil {
 		return nil, errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
@@ -92,18 +85,14 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 	return w, nil
 }
 
-// createTopic makes the topic unless it exists, with the broker's replication and, unless told, its number of partitions.
-func createTopic(ctx context.Context, s connectors.Settings, c clock.Clock) error {
-	topic, partitions := s.String("topic"), int32(-1)
-	if s.Has("partitions") {
-		partitions = int32(s.Int("partitions"))
-	}
+// createTopic makes a topic unless it exists, with the broker's replication and, below zero, its number of partitions.
+func createTopic(ctx context.Context, s connectors.Settings, c clock.Clock, topic string, partitions int32, configs map[string]*string) error {
 	_, err := admin(ctx, s, c, func(ctx context.Context, a *kadm.Client) (struct{}, error) {
 		found, err := a.ListTopics(ctx, topic)
 		if err != nil || found.Has(topic) {
 			return struct{}{}, err
 		}
-		_, err = a.CreateTopic(ctx, partitions, -1, nil, topic)
+		_, err = a.CreateTopic(ctx, partitions, -1, configs, topic)
 		if errors.Is(err, kerr.TopicAlreadyExists) {
 			err = nil // somebody else made it meanwhile
 		}
@@ -117,61 +106,55 @@ func createTopic(ctx context.Context, s connectors.Settings, c clock.Clock) erro
 
 // Write encodes the rows and hands them to the client, which sends behind.
 func (w *writer) Write(ctx context.Context, d flow.Delta) error {
-	if d.Rows() == 0 {
-		return w.err()
-	}
-	cols := d.Columns()
-	var repeats []int64
-	var err error
-	if w.changelog {
-		cols = connectors.ChangeColumns(d)
-	} else if repeats, err = connectors.Repeats("the Kafka sink", d); err != nil {
+	if err := w.each(d, func(r *kgo.Record) { w.client.Produce(ctx, r, w.failed.sent) }); err != nil {
 		return err
 	}
-	enc, err := djson.NewEncoder(w.fields, cols)
-	if err != nil {
-		return errs.New(errs.Usage, "write", "the Kafka sink: %w", err)
-	}
-	for row := range d.Rows() {
-		times := int64(1)
-		if repeats != nil {
-			times = repeats[row]
-		}
-		var key []byte
-		if w.key >= 0 && cols[w.key].IsValid(row) {
-			key = []byte(cols[w.key].(*array.String).Value(row))
-		}
-		value := enc.Append(nil, row)
-		for range times {
-			w.client.Produce(ctx, &kgo.Record{Key: key, Value: value}, w.sent)
-		}
-	}
-	return w.err()
+	return w.failed.err()
 }
 
-func (w *writer) sent(_ *kgo.Record, err error) {
+// failure is the first failure of a record.
+type failure struct {
+	topic string
+	first chan error
+}
+
+func newFailure(topic string) failure { return failure{topic, make(chan error, 1)} }
+
+func (f failure) sent(_ *kgo.Record, err error) {
 	if err != nil {
 		select {
-		case w.failed <- err:
+		case f.first <- err:
 		default:
 		}
 	}
 }
 
-func (w *writer) err() error {
+// cause is the failure as the client gave it.
+func (f failure) cause() error {
 	select {
-	case err := <-w.failed:
-		w.sent(nil, err) // it stays failed
-		if errors.Is(err, kerr.MessageTooLarge) {
-			return errs.New(errs.Source, "write", "a row is larger than the topic %q takes: %w", w.topic, err).WithHint("raise max.message.bytes of the topic")
-		}
-		if errors.Is(err, context.Canceled) {
-			return errs.New(errs.Cancelled, "write", "writing to the topic %q was cancelled", w.topic)
-		}
-		return errs.New(errs.Source, "write", "writing to the topic %q: %w", w.topic, err)
+	case err := <-f.first:
+		f.sent(nil, err) // it stays failed
+		return err
 	default:
 		return nil
 	}
+}
+
+func (f failure) err() error {
+	if err := f.cause(); err != nil {
+		return writeError(f.topic, err)
+	}
+	return nil
+}
+
+func writeError(topic string, err error) error {
+	switch {
+	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
+		return errs.New(errs.Source, "write", "a row is larger than the topic %q takes: %w", topic, err).WithHint("raise max.message.bytes of the topic")
+	case errors.Is(err, context.Canceled):
+		return errs.New(errs.Cancelled, "write", "writing to the topic %q was cancelled", topic)
+	}
+	return errs.New(errs.Source, "write", "writing to the topic %q: %w", topic, err)
 }
 
 // Stage waits until the brokers have everything that was written.
@@ -179,7 +162,7 @@ func (w *writer) Stage(ctx context.Context, _ flow.Epoch) (connectors.Committabl
 	if err := w.client.Flush(ctx); err != nil {
 		return nil, errs.New(errs.Cancelled, "write", "waiting for the brokers was cancelled: %w", err)
 	}
-	return nil, w.err()
+	return nil, w.failed.err()
 }
 
 func (w *writer) Close() error {

@@ -1,0 +1,269 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+)
+
+// committer writes each epoch once: its rows and its marker in one transaction, which begins and ends within Commit.
+//
+// What we know of the topic is what the marker says, read to the end while nobody writes under our transactional id. So
+// whenever an answer was lost the client is thrown away, with all that it may still send: the next one fences it, which also ends its
+// transaction, one way or the other; and only then is the marker read and decided whether the epoch is to be written again.
+type committer struct {
+	*records
+	settings connectors.Settings
+	clock    clock.Clock
+	topic    string
+	id       string
+	pipeline string
+
+	markers *markers
+	client  *kgo.Client // nil: the id must be taken (again) before anything is written
+	stands  marker      // what the marker topic holds; valid while client is not nil
+	begun   bool
+}
+
+func newCommitter(req connectors.SinkRequest, recs *records, c clock.Clock) *committer {
+	id := transactionalID(req)
+	return &committer{records: recs, settings: req.Settings, clock: c, topic: req.Settings.String("topic"), id: id, pipeline: req.Pipeline,
+		markers: newMarkers(req.Settings, c, id)}
+}
+
+// Begin takes the transactional id, which fences other processes and aborts what they left open, and signs the marker as ours.
+func (c *committer) Begin(ctx context.Context, first connectors.Marker) (connectors.Marker, error) {
+	if err := c.markers.ready(ctx); err != nil {
+		return "", err
+	}
+	err := c.try(ctx, func(ctx context.Context) error { return c.take(ctx, true, string(first)) })
+	if err != nil {
+		return "", err
+	}
+	c.begun = true
+	return connectors.Marker(c.stands.Marker), nil
+}
+
+// Commit writes the rows of an epoch and its marker, unless the marker stands already.
+func (c *committer) Commit(ctx context.Context, e connectors.StagedEpoch) error {
+	if !c.begun {
+		return errs.Bug("commit", "the Kafka sink commits before it has begun")
+	}
+	return c.try(ctx, func(ctx context.Context) error {
+		if c.client == nil {
+			if err := c.take(ctx, false, ""); err != nil {
+				return err
+			}
+		}
+		switch connectors.Marker(c.stands.Marker) {
+		case e.Marker:
+			return nil
+		case e.Previous:
+		default:
+			return errs.New(errs.ExactlyOnce, "commit", "the topic %q holds the epoch %q of %q, which is neither %q nor the epoch before it", c.topic, c.stands.Marker, c.id, e.Marker).
+				WithHint("another pipeline has written under this id, or the checkpoints are not those of this topic; use another pipeline id, or another topic")
+		}
+		next := marker{Marker: string(e.Marker), Writer: c.markers.writer}
+		if err := c.transact(ctx, e.Rows, next); err != nil {
+			return err
+		}
+		c.stands = next
+		return nil
+	})
+}
+
+// try does what needs the brokers until it succeeds, fails for good, or commit_timeout has passed.
+func (c *committer) try(ctx context.Context, do func(context.Context) error) error {
+	limit := c.settings.Duration("commit_timeout")
+	begun := c.clock.Now()
+	wait := firstWait
+	for {
+		// A broker ends a transaction that takes longer, so to wait longer for one attempt is in vain.
+		attempt, cancel := context.WithTimeout(ctx, c.settings.Duration("transaction_timeout"))
+		err := do(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		// AIDEV-NOTE: after any error the outcome of what was sent is unknown until the id was taken and the marker read again.
+		c.drop()
+		switch {
+		case ctx.Err() != nil:
+			return errs.New(errs.Cancelled, "commit", "committing to the topic %q was cancelled: %w", c.topic, ctx.Err())
+		case final(err):
+			return err
+		case c.clock.Now().Sub(begun) >= limit:
+			return errs.New(errs.Source, "commit", "nothing could be committed to the topic %q for %s: %w", c.topic, limit, err).
+				WithHint("check that the brokers run and answer; the epoch is in the checkpoint and will be committed when the pipeline is started again").AsTransient()
+		}
+		if err := c.clock.Sleep(ctx, wait); err != nil {
+			return errs.New(errs.Cancelled, "commit", "committing to the topic %q was cancelled: %w", c.topic, err)
+		}
+		wait = min(2*wait, 5*time.Second)
+	}
+}
+
+// final errors do not go away by trying again.
+func final(err error) bool {
+	if e := errs.As(err); e.Kind != errs.Internal {
+		return !e.Transient
+	}
+	return false
+}
+
+// take makes a client that owns the transactional id, and reads what stands. With sign it becomes the writer; without,
+// it must be that still: a client whose transaction took too long looks to the brokers like one that was fenced by
+// another process, and the signature tells them apart.
+func (c *committer) take(ctx context.Context, sign bool, first string) error {
+	opts, err := clientOptions(c.settings)
+	if err != nil {
+		return err
+	}
+	client, err := kgo.NewClient(append(opts,
+		kgo.TransactionalID(c.id),
+		kgo.TransactionTimeout(c.settings.Duration("transaction_timeout")),
+		kgo.DefaultProduceTopic(c.topic),
+		kgo.MaxBufferedRecords(sendBatch),
+		kgo.RecordPartitioner(partitioner{c.markers.topic}),
+		kgo.RetryTimeout(10*time.Second),
+	)...)
+	if err != nil {
+		return errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
+	}
+	c.client = client
+	if _, _, err := client.ProducerID(ctx); err != nil {
+		return c.refused(err)
+	}
+	// AIDEV-NOTE: the order counts. Whoever wrote under the id before is fenced now and its transaction is over, so what is
+	// read here cannot change until somebody else takes the id, and then nothing that we write is taken.
+	stands, err := c.markers.read(ctx)
+	if err != nil {
+		return err
+	}
+	c.stands = stands
+	if !sign {
+		if stands.Writer != c.markers.writer {
+			return errs.New(errs.ExactlyOnce, "commit", "another process (%s) writes to the topic %q as this pipeline (%s)", stands.Writer, c.topic, c.id).
+				WithHint("one of the two must end; this one has stopped, and has written nothing since the other began")
+		}
+		return nil
+	}
+	next := marker{Marker: stands.Marker, Writer: c.markers.writer}
+	if next.Marker == "" {
+		next.Marker = first
+	}
+	if err := c.transact(ctx, nil, next); err != nil {
+		return err
+	}
+	c.stands = next
+	return nil
+}
+
+// transact writes rows and a marker in one transaction.
+func (c *committer) transact(ctx context.Context, rows []arrow.RecordBatch, m marker) error {
+	id, epoch, err := c.client.ProducerID(ctx)
+	if err != nil {
+		return c.refused(err)
+	}
+	if err := c.client.BeginTransaction(); err != nil {
+		return err
+	}
+	failed := newFailure(c.topic)
+	for _, b := range rows {
+		if err := c.each(flow.ReadEdge(b), func(r *kgo.Record) { c.client.Produce(ctx, r, failed.sent) }); err != nil {
+			c.abort(ctx)
+			return err
+		}
+		if failed.cause() != nil {
+			break
+		}
+	}
+	// The marker comes last: while a transaction holds a partition of markers, nobody can read beyond it.
+	if err := c.client.Flush(ctx); err != nil {
+		return err
+	}
+	if failed.cause() == nil {
+		c.client.Produce(ctx, c.markers.record(m), failed.sent)
+		if err := c.client.Flush(ctx); err != nil {
+			return err
+		}
+	}
+	if err := failed.cause(); err != nil {
+		return c.broken(ctx, err)
+	}
+	// AIDEV-NOTE: a client that lost its producer id within the transaction takes a new one by itself, and the rows
+	// before would be missing from what is committed.
+	if id2, epoch2, err := c.client.ProducerID(ctx); err != nil || id2 != id || epoch2 != epoch {
+		return fmt.Errorf("the transaction was lost: %w", errors.Join(err, kerr.InvalidTxnState))
+	}
+	return c.client.EndTransaction(ctx, kgo.TryCommit)
+}
+
+// broken says what a failed record means; when trying again is in vain the transaction is ended at once.
+func (c *committer) broken(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge), errors.Is(err, kerr.InvalidRecord), errors.Is(err, kerr.PolicyViolation),
+		errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.TopicAuthorizationFailed):
+		c.abort(ctx)
+		return writeError(c.topic, err)
+	}
+	return c.refused(err)
+}
+
+// refused makes final what will not change.
+func (c *committer) refused(err error) error {
+	switch {
+	case errors.Is(err, kerr.TransactionalIDAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return errs.New(errs.Source, "commit", "this user may not write in transactions as %q: %w", c.id, err).WithHint("grant it WRITE on this transactional id, or give another with transactional_id")
+	case errors.Is(err, kerr.InvalidTransactionTimeout):
+		return errs.New(errs.Usage, "commit", "the brokers allow no transaction_timeout of %s: %w", c.settings.Duration("transaction_timeout"), err).
+			WithHint("give a shorter one, or raise transaction.max.timeout.ms of the brokers")
+	case !retriable(err):
+		return unreachable(c.settings, 1, err)
+	}
+	return err
+}
+
+// abort ends the transaction, as well as it can.
+func (c *committer) abort(ctx context.Context) {
+	short, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	c.client.UnsafeAbortBufferedRecords()
+	_ = c.client.EndTransaction(short, kgo.TryAbort) // whoever takes the id next ends it otherwise
+}
+
+// drop throws the client away, with what it has not sent.
+func (c *committer) drop() {
+	if c.client == nil {
+		return
+	}
+	c.client.UnsafeAbortBufferedRecords()
+	c.client.Close()
+	c.client = nil
+}
+
+// Write is not called: the rows of an epoch are kept in the checkpoint and come with Commit.
+func (c *committer) Write(context.Context, flow.Delta) error {
+	return errs.Bug("write", "the Kafka sink was handed rows before their commit")
+}
+
+// Stage is not called either.
+func (c *committer) Stage(context.Context, flow.Epoch) (connectors.Committable, error) {
+	return nil, errs.Bug("write", "the Kafka sink was asked to stage rows")
+}
+
+func (c *committer) Close() error {
+	c.drop()
+	c.markers.close()
+	return nil
+}
