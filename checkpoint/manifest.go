@@ -12,6 +12,7 @@ const Format = 1
 
 // Manifest says what belongs to an epoch. It is JSON, for people too.
 type Manifest struct {
+	Checksum string    `json:"crc32c"` // of the file; filled in by Publish
 	Format   int       `json:"format"`
 	Version  string    `json:"riverbed"` // of the program that wrote it
 	Pipeline string    `json:"pipeline"` // id that is stable across restarts
@@ -63,7 +64,8 @@ type Link struct {
 	Held bool `json:"held,omitempty"`
 }
 
-// Object is a file of sections.
+// Object is a file of sections. The index names those that count: what a newer epoch replaced stays in the file and is gone from the
+// index of its manifest.
 type Object struct {
 	Name     string         `json:"name"`   // below the pipeline's folder
 	Epochs   [2]flow.Epoch  `json:"epochs"` // first and last whose changes it has
@@ -82,4 +84,29 @@ type SectionIndex struct {
 	Offset  int64  `json:"offset"`
 	Length  int64  `json:"length"`
 	CRC     uint32 `json:"crc32c"`
+}
+
+// Drop gives the manifest without the sections of an owner: what a changed query remembers no more.
+func (m *Manifest) Drop(owner string) *Manifest {
+	out := *m
+	out.Objects = keepSections(m.Objects, func(_ Object, s SectionIndex) bool { return s.Owner != owner })
+	return &out
+}
+
+// keepSections narrows the index of objects; an object of which nothing is kept goes.
+func keepSections(objects []Object, keep func(Object, SectionIndex) bool) []Object {
+	var out []Object
+	for _, o := range objects {
+		var kept []SectionIndex
+		for _, s := range o.Sections {
+			if keep(o, s) {
+				kept = append(kept, s)
+			}
+		}
+		if len(kept) > 0 {
+			o.Sections = kept
+			out = append(out, o)
+		}
+	}
+	return out
 }

@@ -35,6 +35,9 @@ func Compact(a arrow.Array) arrow.Array {
 	return a
 }
 
+// Taken is how many bytes the values of an array take.
+func Taken(a arrow.Array) int { return taken(a.Data()) }
+
 // Held is how many bytes of memory stay for as long as an array does.
 func Held(a arrow.Array) int { return heldBy(a.Data()) }
 

@@ -46,11 +46,14 @@ var sideways = map[string][]string{
 var outside = map[string][]string{
 	"state":       {"core/errs", "core/clock", "core/types", "core/flow", "core/rowkey", "core/kernels", "core/objstore", "state"},
 	"incremental": {"core", "state", "incremental"},
-	"checkpoint":  {"core/errs", "core/clock", "core/types", "core/flow", "core/objstore", "state", "checkpoint"},
-	"connectors":  {"core/errs", "core/clock", "core/types", "core/flow", "core/objstore", "connectors"},
+	"checkpoint":  {"core/errs", "core/clock", "core/types", "core/flow", "core/kernels", "core/objstore", "state", "checkpoint"},
+	"connectors":  {"core/errs", "core/clock", "core/types", "core/flow", "core/kernels", "core/objstore", "connectors"},
 	// core/flow is in signatures of the root package, which capi hands through.
 	"capi": {"", "core/errs", "core/clock", "core/types", "core/flow"},
 }
+
+// over are the connectors that are made of another: table formats read the files that their metadata name.
+var over = map[string]string{"connectors/delta": "connectors/parquet"}
 
 // file is one parsed Go file. Its folder and imports are relative to the module; imports of others are whole.
 type file struct {
@@ -171,7 +174,7 @@ func TestImportsOutsideCore(t *testing.T) {
 		if connector := connectorOf(f.folder); connector != "" {
 			for _, imported := range f.ours {
 				other := connectorOf(imported)
-				if other != "" && other != connector {
+				if other != "" && other != connector && over[connector] != other {
 					t.Errorf("%s imports %s: no connector imports another", f.path, imported)
 				}
 			}

@@ -1,0 +1,122 @@
+package checkpoint
+
+import (
+	"context"
+	"slices"
+
+	"github.com/riverbed/riverbed/core/flow"
+)
+
+// tend collects and merges after each publication, until ctx ends.
+func (s *Store) tend(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.published:
+			s.tendOnce(ctx)
+		}
+	}
+}
+
+// tendOnce does what is to be done behind a publication. What fails now is tried again after the next one.
+func (s *Store) tendOnce(ctx context.Context) {
+	if s.collect(ctx) != nil {
+		return
+	}
+	_ = s.merge(ctx)
+}
+
+// collect deletes manifests older than those that are kept, objects that no kept manifest names, and older leases. A crash on the way
+// leaves files that the next call finds again.
+//
+// AIDEV-NOTE: it lists objects first and asks then what is protected. An object that is being made is protected from before its upload
+// begins until a manifest that names it is kept; and no name is used twice. Objects of newer leases than ours are not ours to judge.
+func (s *Store) collect(ctx context.Context) error {
+	objects, err := s.list(ctx, dataPattern)
+	if err != nil {
+		return err
+	}
+	epochs, err := s.Epochs(ctx)
+	if err != nil {
+		return err
+	}
+	if n := s.known(); n == nil || len(epochs) == 0 || epochs[len(epochs)-1] != n.Epoch {
+		return s.held(ctx) // something newer was published meanwhile, by us or another
+	}
+	kept := epochs[max(0, len(epochs)-s.o.Retain):]
+	for _, e := range epochs[:len(epochs)-len(kept)] {
+		if err := s.delete(ctx, manifestName(e)); err != nil {
+			return err
+		}
+	}
+	protected, err := s.protected(ctx, kept)
+	if err != nil {
+		return err
+	}
+	for _, name := range objects {
+		if fence, ours := fenceOf(name); !ours || fence > s.fence() || protected[name] {
+			continue
+		}
+		if err := s.delete(ctx, name); err != nil {
+			return err
+		}
+	}
+	return s.collectLeases(ctx)
+}
+
+// protected are the names that may not be deleted. A manifest that cannot be read protects everything.
+func (s *Store) protected(ctx context.Context, kept []flow.Epoch) (map[string]bool, error) {
+	for _, e := range kept {
+		s.mu.Lock()
+		_, known := s.kept[e]
+		s.mu.Unlock()
+		if !known {
+			if _, err := s.Manifest(ctx, e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]bool{}
+	for e, names := range s.kept {
+		if e < kept[0] {
+			delete(s.kept, e)
+			continue
+		}
+		for _, n := range names {
+			out[n] = true
+		}
+	}
+	for n := range s.making {
+		out[n] = true
+	}
+	return out, nil
+}
+
+func (s *Store) collectLeases(ctx context.Context) error {
+	found, err := s.list(ctx, leasePattern)
+	if err != nil {
+		return err
+	}
+	for _, name := range found {
+		if n, ok := numberOf(name, "lease-", ".json"); ok && n < s.fence() {
+			if err := s.delete(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) delete(ctx context.Context, name string) error {
+	return s.objects.Delete(ctx, s.at(name))
+}
+
+// retained are the epochs before one that can still be gone back to, newest first.
+func retained(epochs []flow.Epoch, before flow.Epoch) []flow.Epoch {
+	out := slices.DeleteFunc(slices.Clone(epochs), func(e flow.Epoch) bool { return e >= before })
+	slices.Reverse(out)
+	return out
+}

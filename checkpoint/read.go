@@ -1,0 +1,289 @@
+package checkpoint
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/objstore"
+)
+
+// Read visits the sections that count, oldest first. A section of state comes in pieces of one batch, other sections whole.
+//
+// All objects are verified, size and checksum, before anything is visited: they are streamed through once, so memory is bounded, and
+// read again, when each section is held against its own checksum. A file that is not what the manifest says is an error that
+// names it and the newest earlier checkpoint that is whole.
+func (s *Store) Read(ctx context.Context, m *Manifest, visit func(Section) error) error {
+	if err := s.verify(ctx, m); err != nil {
+		return s.withWhole(ctx, err, m.Epoch)
+	}
+	for _, o := range m.Objects {
+		if err := s.readObject(ctx, o, func(SectionIndex) bool { return true }, visit); err != nil {
+			return s.withWhole(ctx, err, m.Epoch)
+		}
+	}
+	return nil
+}
+
+// ReadOnce reads the rows that an epoch held for a sink.
+func (s *Store) ReadOnce(ctx context.Context, m *Manifest, epoch flow.Epoch, owner, table string) ([]arrow.RecordBatch, error) {
+	for _, o := range m.Objects {
+		if o.Epochs != [2]flow.Epoch{epoch, epoch} {
+			continue
+		}
+		var rows []arrow.RecordBatch
+		found := false
+		err := s.readObject(ctx, o, func(at SectionIndex) bool { return at.Kind == Once && at.Owner == owner && at.Table == table },
+			func(sec Section) error {
+				found, rows = true, append(rows, sec.Rows...)
+				return nil
+			})
+		if err != nil {
+			return nil, s.withWhole(ctx, err, m.Epoch)
+		}
+		if found {
+			return rows, nil
+		}
+	}
+	return nil, errs.New(errs.State, "restore", "%s names no rows of epoch %d for %q", s.at(manifestName(m.Epoch)), epoch, owner)
+}
+
+// readObject visits the sections that are wanted. Sections without their checksum are never visited whole; pieces of state are
+// visited before its end is seen, as their object was verified.
+func (s *Store) readObject(ctx context.Context, o Object, want func(SectionIndex) bool, visit func(Section) error) error {
+	var f objstore.File
+	for _, at := range o.Sections {
+		if !want(at) {
+			continue
+		}
+		if f == nil {
+			var err error
+			if f, err = s.open(ctx, o); err != nil {
+				return err
+			}
+			defer func() { _ = f.Close() }()
+		}
+		r, err := s.openSection(ctx, f, o, at)
+		if err != nil {
+			return err
+		}
+		err = visitSection(ctx, r, visit)
+		r.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func visitSection(ctx context.Context, r *sectionReader, visit func(Section) error) error {
+	sec := Section{Kind: r.at.Kind, Owner: r.at.Owner, Table: r.at.Table, Version: r.at.Version}
+	for {
+		if ctx.Err() != nil {
+			return cancelled(ctx.Err())
+		}
+		b, err := r.next()
+		if err != nil {
+			return err
+		}
+		switch {
+		case b == nil && sec.Kind == State:
+			return nil
+		case b == nil:
+			return visit(sec)
+		case sec.Kind == State:
+			sec.Rows = []arrow.RecordBatch{b}
+			if err := visit(sec); err != nil {
+				return err
+			}
+		default:
+			sec.Rows = append(sec.Rows, b)
+		}
+	}
+}
+
+// open opens an object whose size is right.
+func (s *Store) open(ctx context.Context, o Object) (objstore.File, error) {
+	name := s.at(o.Name)
+	f, err := s.objects.Open(ctx, name)
+	if errors.Is(err, objstore.ErrNotExist) {
+		return nil, corrupt(name, "it is not there")
+	}
+	if err != nil {
+		return nil, storeFailed(ctx, errs.Source, "read", name, err)
+	}
+	if size := f.Info().Size; size != o.Size {
+		_ = f.Close()
+		return nil, corrupt(name, "it has %d bytes and not %d", size, o.Size)
+	}
+	return f, nil
+}
+
+// verify holds all objects of a manifest against their checksums.
+func (s *Store) verify(ctx context.Context, m *Manifest) error {
+	buf := make([]byte, 1<<20)
+	for _, o := range m.Objects {
+		if err := s.verifyObject(ctx, o, buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) verifyObject(ctx context.Context, o Object, buf []byte) error {
+	for _, at := range o.Sections {
+		if at.Offset < 0 || at.Length < 0 || at.Offset > o.Size-at.Length {
+			return corrupt(s.at(o.Name), "the manifest names bytes %d to %d of %d", at.Offset, at.Offset+at.Length, o.Size)
+		}
+	}
+	f, err := s.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	sum := crc32.New(castagnoli)
+	for from := int64(0); from < o.Size; {
+		if ctx.Err() != nil {
+			return cancelled(ctx.Err())
+		}
+		p := buf[:min(int64(len(buf)), o.Size-from)]
+		n, err := f.ReadAt(p, from)
+		if n < len(p) {
+			return s.readFailed(ctx, o.Name, err)
+		}
+		_, _ = sum.Write(p)
+		from += int64(n)
+	}
+	if sum.Sum32() != o.CRC {
+		return corrupt(s.at(o.Name), "its checksum is %08x and not %08x", sum.Sum32(), o.CRC)
+	}
+	return nil
+}
+
+func (s *Store) readFailed(ctx context.Context, name string, err error) error {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return corrupt(s.at(name), "it ends early")
+	}
+	return storeFailed(ctx, errs.Source, "read", s.at(name), err)
+}
+
+// sectionReader decodes a section batch by batch.
+type sectionReader struct {
+	s      *Store
+	ctx    context.Context
+	object string
+	at     SectionIndex
+	raw    *summed
+	zip    *zstd.Decoder
+	stream *ipc.Reader
+}
+
+// summed reads bytes of a section, sums them, and keeps what the store said when it failed.
+type summed struct {
+	r      io.Reader
+	sum    hash.Hash32
+	n      int64
+	failed error
+}
+
+func (r *summed) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	_, _ = r.sum.Write(p[:n])
+	r.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.failed = err
+	}
+	return n, err
+}
+
+// raw reads a section as it lies in its object.
+func rawSection(f objstore.File, at SectionIndex) *summed {
+	return &summed{r: bufio.NewReaderSize(io.NewSectionReader(f, at.Offset, at.Length), 256<<10), sum: crc32.New(castagnoli)}
+}
+
+func (s *Store) openSection(ctx context.Context, f objstore.File, o Object, at SectionIndex) (*sectionReader, error) {
+	r := &sectionReader{s: s, ctx: ctx, object: o.Name, at: at, raw: rawSection(f, at)}
+	var err error
+	if r.zip, err = zstd.NewReader(r.raw, zstd.WithDecoderConcurrency(1)); err != nil {
+		return nil, r.broken(err)
+	}
+	if r.stream, err = ipc.NewReader(r.zip, ipc.WithDelayReadSchema(false)); err != nil {
+		r.zip.Close()
+		return nil, r.broken(err)
+	}
+	return r, nil
+}
+
+// next is the next batch, nil behind the last one, when the section's checksum is right.
+func (r *sectionReader) next() (arrow.RecordBatch, error) {
+	if r.stream.Next() {
+		b := r.stream.RecordBatch()
+		b.Retain()
+		return b, nil
+	}
+	if err := r.stream.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return nil, r.broken(err)
+	}
+	if _, err := io.Copy(io.Discard, r.zip); err != nil {
+		return nil, r.broken(err)
+	}
+	if _, err := io.Copy(io.Discard, r.raw); err != nil {
+		return nil, r.broken(err)
+	}
+	if r.raw.n != r.at.Length || r.raw.sum.Sum32() != r.at.CRC {
+		return nil, r.broken(fmt.Errorf("the checksum is %08x and not %08x", r.raw.sum.Sum32(), r.at.CRC))
+	}
+	return nil, nil
+}
+
+// broken is an error of the store, or the section is not what was written.
+func (r *sectionReader) broken(err error) error {
+	if r.raw.failed != nil {
+		return r.s.readFailed(r.ctx, r.object, r.raw.failed)
+	}
+	return corrupt(r.s.at(r.object), "its section of %s %s %s cannot be read: %v", r.at.Kind, r.at.Owner, r.at.Table, err)
+}
+
+func (r *sectionReader) schema() *arrow.Schema { return r.stream.Schema() }
+
+func (r *sectionReader) close() {
+	if r.stream != nil {
+		r.stream.Release()
+	}
+	r.zip.Close()
+}
+
+// withWhole adds to an error of damaged files which checkpoint before an epoch is whole.
+func (s *Store) withWhole(ctx context.Context, err error, epoch flow.Epoch) error {
+	if !errors.Is(err, errDamaged) {
+		return err
+	}
+	out := *errs.As(err)
+	epochs, failed := s.Epochs(ctx)
+	if failed != nil {
+		return &out
+	}
+	for _, earlier := range retained(epochs, epoch) {
+		m, err := s.Manifest(ctx, earlier)
+		if err == nil {
+			err = s.verify(ctx, m)
+		}
+		if err == nil {
+			out.Msg += fmt.Sprintf("; the checkpoint of epoch %d is whole", earlier)
+			return out.WithHint("restore the file from a copy; or, where sinks may see what came after epoch %d again, delete the manifests of later epochs in %s and start anew",
+				earlier, s.dir)
+		}
+	}
+	out.Msg += "; no earlier checkpoint is whole"
+	return out.WithHint("restore the file from a copy, or begin anew with another pipeline id")
+}
