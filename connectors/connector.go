@@ -87,6 +87,7 @@ type SinkRequest struct {
 	Settings Settings
 	Fields   []types.Field // of the query, without the weight
 	Updating bool          // the query's edge carries weights
+	Keys     [][]int       // unique keys of the rows that stand, as positions in Fields; the empty key says that there is one row at most
 	Pipeline string        // id that is stable across restarts; names files and markers
 	// ExactlyOnce: epochs are staged, published by a manifest and then committed; otherwise Stage makes rows visible, at least once.
 	ExactlyOnce bool
