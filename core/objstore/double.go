@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,16 +44,20 @@ type Double struct {
 	ops     int
 	durable map[string]object
 	live    map[string]object
+	staged  map[string]object // by key
+	keys    int
 }
 
 type object struct {
 	data     []byte
 	modified time.Time
+	name     string // of a staged one
+	mark     string // of one that was staged
 }
 
 // NewDouble returns an empty double.
 func NewDouble() *Double {
-	return &Double{Clock: clock.NewFake(time.Unix(0, 0).UTC()), durable: map[string]object{}, live: map[string]object{}}
+	return &Double{Clock: clock.NewFake(time.Unix(0, 0).UTC()), durable: map[string]object{}, live: map[string]object{}, staged: map[string]object{}}
 }
 
 // Ops is the number of operations so far, so that a test can fail the 1st, the 2nd, … in turn.
@@ -116,7 +121,7 @@ func (d *Double) do(ctx context.Context, op, name string, run func() error) erro
 }
 
 func (d *Double) publish(name string, data []byte) {
-	o := object{bytes.Clone(data), d.Clock.Now()}
+	o := object{data: bytes.Clone(data), modified: d.Clock.Now()}
 	d.live[name] = o
 	if !d.Lazy {
 		d.durable[name] = o
@@ -204,6 +209,61 @@ func (u *doubleUpload) Commit() error {
 }
 
 func (u *doubleUpload) Abort() error { u.done = true; return nil }
+
+func (u *doubleUpload) Stage() (s Staged, err error) {
+	if u.done {
+		return Staged{}, io.ErrClosedPipe
+	}
+	err = u.d.do(u.ctx, "stage", u.name, func() error {
+		u.d.keys++
+		key := fmt.Sprintf("%s#%d", u.name, u.d.keys)
+		u.d.staged[key] = object{data: bytes.Clone(u.Bytes()), modified: u.d.Clock.Now(), name: u.name}
+		s = Staged{Name: u.name, Size: int64(u.Len()), Key: key, Mark: key}
+		return nil
+	})
+	u.done = u.done || err == nil
+	return s, err
+}
+
+func (d *Double) Publish(ctx context.Context, s Staged) error {
+	return d.do(ctx, "publish", s.Name, func() error {
+		if o, ok := d.live[s.Name]; ok {
+			if o.mark == s.Mark {
+				return nil
+			}
+			return fmt.Errorf("publish %q: %w", s.Name, ErrExists)
+		}
+		o, ok := d.staged[s.Key]
+		if !ok {
+			return notExist("publish", s.Name)
+		}
+		delete(d.staged, s.Key)
+		o.mark = s.Mark
+		d.live[s.Name] = o
+		d.durable[s.Name] = o // Lazy is about Commit: what was staged is durable
+		return nil
+	})
+}
+
+func (d *Double) Discard(ctx context.Context, s Staged) error {
+	return d.do(ctx, "discard", s.Name, func() error {
+		delete(d.staged, s.Key)
+		return nil
+	})
+}
+
+func (d *Double) ListStaged(ctx context.Context, folder string) (out []Staged, err error) {
+	err = d.do(ctx, "list staged", folder, func() error {
+		for key, o := range d.staged {
+			if strings.HasPrefix(o.name, strings.TrimSuffix(folder, "/")+"/") {
+				out = append(out, Staged{Name: o.name, Key: key})
+			}
+		}
+		sort.Slice(out, func(i, j int) bool { return out[i].Key < out[j].Key })
+		return nil
+	})
+	return out, err
+}
 
 func (d *Double) Create(ctx context.Context, name string) (u Upload, err error) {
 	err = d.do(ctx, "create", name, func() error {

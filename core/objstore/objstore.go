@@ -35,13 +35,27 @@ type File interface {
 	Info() Info
 }
 
-// Upload is an object being written. Nothing is visible before Commit; Abort after Commit does nothing.
+// Upload is an object being written. Nothing is visible before Commit; Abort after Commit or Stage does nothing.
 type Upload interface {
 	io.Writer
 	// Commit makes the object durable and visible under its name, replacing what was there.
 	Commit() error
+	// Stage makes the object durable without making it visible; Store.Publish does that, in whatever process.
+	Stage() (Staged, error)
 	// Abort drops it.
 	Abort() error
+}
+
+// Staged is an object that is whole and durable and not yet visible. It holds nothing secret and may be written down as JSON.
+type Staged struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+	// Key is what the store finds it by: a file beside the name, an upload.
+	Key string `json:"key"`
+	// Parts are the pieces of an upload, in order.
+	Parts []string `json:"parts,omitempty"`
+	// Mark is drawn for each object, so that one that is visible can be told from another of its name.
+	Mark string `json:"mark,omitempty"`
 }
 
 // Store reads and writes objects by name.
@@ -56,6 +70,14 @@ type Store interface {
 	PutIfAbsent(ctx context.Context, name string, data []byte) error
 	// Delete removes an object; one that is not there is no error.
 	Delete(ctx context.Context, name string) error
+
+	// Publish makes a staged object visible under its name. One that is visible already is left as it is: an earlier answer may
+	// have been lost. The error wraps ErrExists when the name is another object's, ErrNotExist when the staged object is gone.
+	Publish(ctx context.Context, s Staged) error
+	// Discard drops a staged object; one that is not there is no error.
+	Discard(ctx context.Context, s Staged) error
+	// ListStaged lists what is staged, or is being written, under names that begin with a folder's. Of these only Name and Key are known.
+	ListStaged(ctx context.Context, folder string) ([]Staged, error)
 }
 
 // For returns the store that a path or URL lives in, and the name within that store.
@@ -68,10 +90,21 @@ func For(path string) (Store, string, error) {
 	case "file":
 		return Local{}, rest, nil
 	case "s3", "s3a":
-		return nil, "", errs.New(errs.Unsupported, "open", "%s:// paths come with the durable connectors and cannot be read yet: %q", scheme, path).
-			WithHint("copy the files to a local directory and name that")
+		bucket, _, _ := strings.Cut(rest, "/")
+		if bucket == "" || HasGlob(bucket) {
+			return nil, "", errs.New(errs.Usage, "open", "%q names no bucket", path).WithHint("write s3://bucket/key; a pattern may begin behind the bucket")
+		}
+		return s3FromEnvironment(), rest, nil
 	}
-	return nil, "", errs.New(errs.Unsupported, "open", "no store understands %q", path).WithHint("use a local path or file://")
+	return nil, "", errs.New(errs.Unsupported, "open", "no store understands %q", path).WithHint("use a local path, file:// or s3://")
+}
+
+// URL is how a name of a store is written outside of it, so that For finds it again.
+func URL(s Store, name string) string {
+	if u, ok := s.(interface{ URL(name string) string }); ok {
+		return u.URL(name)
+	}
+	return name
 }
 
 // Get reads a whole object.

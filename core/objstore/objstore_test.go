@@ -1,8 +1,12 @@
 package objstore
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -52,6 +56,139 @@ func conformance(t *testing.T, s Store, dir string) {
 	if _, err := s.Stat(ctx, name); !errors.Is(err, ErrNotExist) {
 		t.Fatalf("stat after delete: %v", err)
 	}
+	stagedObjects(t, s, dir)
+	reading(t, s, dir)
+}
+
+// stagedObjects is what every store does with objects that are published later.
+func stagedObjects(t *testing.T, s Store, dir string) {
+	ctx := context.Background()
+	stage := func(name, text string) Staged {
+		u, err := s.Create(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Write([]byte(text))
+		st, err := u.Stage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Abort(); err != nil {
+			t.Fatalf("abort after stage: %v", err)
+		}
+		written, err := json.Marshal(st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read Staged
+		if err := json.Unmarshal(written, &read); err != nil {
+			t.Fatal(err)
+		}
+		return read
+	}
+	name := filepath.Join(dir, "st", "k=1", "x.bin")
+	first := stage(name, "first")
+	if found, _ := s.Glob(ctx, filepath.Join(dir, "st/**/*")); len(found) != 0 {
+		t.Fatalf("what is staged is visible: %v", found)
+	}
+	if first.Name != name || first.Size != 5 {
+		t.Errorf("staged %+v", first)
+	}
+	listed, err := s.ListStaged(ctx, filepath.Join(dir, "st"))
+	if err != nil || len(listed) != 1 || listed[0].Name != name || listed[0].Key != first.Key {
+		t.Fatalf("listed %+v, %v", listed, err)
+	}
+	if other, err := s.ListStaged(ctx, filepath.Join(dir, "s")); len(other) != 0 || err != nil {
+		t.Fatalf("below another folder %+v, %v", other, err)
+	}
+	second := stage(name, "other")
+	for range 2 { // an answer may be lost
+		if err := s.Publish(ctx, first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Publish(ctx, second); !errors.Is(err, ErrExists) {
+		t.Fatalf("the name is taken: %v", err)
+	}
+	if got, err := Get(ctx, s, name); string(got) != "first" || err != nil {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	for range 2 {
+		if err := s.Discard(ctx, second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if listed, err := s.ListStaged(ctx, filepath.Join(dir, "st")); len(listed) != 0 || err != nil {
+		t.Fatalf("left %+v, %v", listed, err)
+	}
+	gone := stage(filepath.Join(dir, "st", "gone"), "x")
+	if err := s.Discard(ctx, gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Publish(ctx, gone); !errors.Is(err, ErrNotExist) {
+		t.Fatalf("a discarded object: %v", err)
+	}
+	empty := stage(filepath.Join(dir, "st", "empty"), "")
+	if err := s.Publish(ctx, empty); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := s.Stat(ctx, empty.Name); info.Size != 0 || err != nil {
+		t.Fatalf("%+v, %v", info, err)
+	}
+}
+
+// reading compares reads at random places with the bytes that were written.
+func reading(t *testing.T, s Store, dir string) {
+	ctx, r := context.Background(), rand.New(rand.NewPCG(1, 2))
+	data := make([]byte, 20<<20+7)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	name := filepath.Join(dir, "big")
+	u, err := s.Create(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < len(data); at += 300_000 {
+		if _, err := u.Write(data[at:min(at+300_000, len(data))]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := u.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Get(ctx, s, name); err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("%d bytes of %d, %v", len(got), len(data), err)
+	}
+	f, err := s.Open(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	walks := []int{0, 5 << 20, 10 << 20, len(data) - 9}
+	for i := range 400 {
+		n, at := 1+r.IntN(200_000), r.IntN(len(data)+10)
+		if i%4 != 0 { // some readers walk on
+			w := r.IntN(len(walks))
+			at = walks[w]
+			walks[w] += n
+		}
+		p := make([]byte, n)
+		got, err := f.ReadAt(p, int64(at))
+		want := data[min(at, len(data)):min(at+n, len(data))]
+		if !bytes.Equal(p[:got], want) {
+			t.Fatalf("%d bytes at %d: %d are read, not the ones that were written", n, at, got)
+		}
+		if wantEnd := at+n > len(data); (err == io.EOF) != wantEnd || err != nil && err != io.EOF {
+			t.Fatalf("%d bytes at %d: %v", n, at, err)
+		}
+	}
+	if err := Put(ctx, s, name, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Get(ctx, s, name); len(got) != 0 || err != nil {
+		t.Fatalf("an empty object: %d bytes, %v", len(got), err)
+	}
 }
 
 func TestLocal(t *testing.T) {
@@ -65,7 +202,7 @@ func TestLocal(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.Abort()
-	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+	if entries, _ := os.ReadDir(dir); len(entries) != 4 {
 		t.Errorf("an aborted upload leaves something: %v", entries)
 	}
 }
@@ -104,8 +241,17 @@ func TestDoubleFailsAndAnswersTwice(t *testing.T) {
 	}
 }
 
-func TestForRefusesS3(t *testing.T) {
-	if _, _, err := For("s3://b/k"); !errs.Is(err, errs.Unsupported) {
+func TestFor(t *testing.T) {
+	s, name, err := For("s3://b/k/*.parquet")
+	if _, ok := s.(*S3); !ok || name != "b/k/*.parquet" || err != nil || URL(s, name) != "s3://b/k/*.parquet" {
+		t.Errorf("got %T %q, %v", s, name, err)
+	}
+	for _, bad := range []string{"s3://", "s3:///k", "s3://b*/k"} {
+		if _, _, err := For(bad); !errs.Is(err, errs.Usage) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	if _, _, err := For("gs://b/k"); !errs.Is(err, errs.Unsupported) {
 		t.Errorf("got %v", err)
 	}
 	if _, name, err := For("file:///tmp/x"); name != "/tmp/x" || err != nil {
