@@ -35,7 +35,7 @@ func (m *Memory) Apply(changes []Pair) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if err := sorted(changes); err != nil {
+	if err := Sorted(changes); err != nil {
 		return err
 	}
 	out := make([]Pair, 0, len(m.pairs)+len(changes))
@@ -106,13 +106,19 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-func sorted(changes []Pair) error {
+// Sorted refuses a batch of changes that is not sorted and unique.
+func Sorted(changes []Pair) error {
 	for i := 1; i < len(changes); i++ {
 		if bytes.Compare(changes[i-1].Key, changes[i].Key) >= 0 {
-			return errs.Bug("state store", "a batch of changes is not sorted and unique at %d", i)
+			return Unsorted()
 		}
 	}
 	return nil
+}
+
+// Unsorted says that changes which came are not sorted and unique.
+func Unsorted() error {
+	return errs.Bug("state store", "changes are not sorted by key, or one comes twice")
 }
 
 // memoryView is the content at one moment. Nothing edits its pairs.

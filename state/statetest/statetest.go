@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/riverbed/riverbed/core/clock"
@@ -30,6 +31,9 @@ func Run(t *testing.T, open func(t *testing.T) state.Store) {
 		{"groups of a table are ranges", groups},
 		{"unsorted changes are refused", unsorted},
 		{"closed is closed", closed},
+		{"keys and values of any size", sizes},
+		{"many batches, read in batches", many},
+		{"a feed that is not sorted changes nothing", unsortedFeed},
 		{"equals the model on random work", random},
 	}
 	for _, c := range cases {
@@ -207,17 +211,135 @@ func closed(t *testing.T, s state.Store) {
 	}
 }
 
+func sizes(t *testing.T, s state.Store) {
+	huge := strings.Repeat("v", 40<<20)
+	long := strings.Repeat("k", 1<<16)
+	pairs := []state.Pair{kv("", ""), kv("\x00", "nul"), kv("h", huge), kv(long, "long"), kv(long+"\x00", huge[:1<<20]), kv("\xff", "last")}
+	must(t, s.Apply(pairs))
+	equal(t, all(t, s), pairs)
+	must(t, s.Restore(feed(pairs...)))
+	equal(t, all(t, s), pairs)
+	got, err := s.Get([][]byte{{}, []byte("h"), []byte(long), []byte(long + "\x00"), []byte(long + "\x01")})
+	must(t, err)
+	if got[0] == nil || len(got[0]) != 0 || string(got[1]) != huge || string(got[2]) != "long" || len(got[3]) != 1<<20 || got[4] != nil {
+		t.Fatal("the values of large keys differ")
+	}
+	must(t, s.Apply([]state.Pair{{}, del("h"), del(long)}))
+	equal(t, all(t, s), []state.Pair{pairs[1], pairs[4], pairs[5]})
+	must(t, s.DeleteRange(nil, nil))
+	equal(t, all(t, s), nil)
+}
+
+// many writes enough that a store on disk moves what it has from one level to another.
+func many(t *testing.T, s state.Store) {
+	r, model := clock.NewRand(3), state.NewMemory()
+	for round := range 12 {
+		changes := batch(r, 4000, 20_000)
+		must(t, model.Apply(changes))
+		if round%4 == 3 {
+			must(t, s.Ingest(feed(changes...)))
+		} else {
+			must(t, s.Apply(changes))
+		}
+		var keys [][]byte
+		for _, p := range batch(r, 500, 20_000) {
+			keys = append(keys, p.Key)
+		}
+		want, err := model.Get(keys)
+		must(t, err)
+		got, err := s.Get(keys)
+		must(t, err)
+		for i := range keys {
+			if (got[i] == nil) != (want[i] == nil) || !bytes.Equal(got[i], want[i]) {
+				t.Fatalf("round %d: %q has %q, not %q", round, keys[i], got[i], want[i])
+			}
+		}
+	}
+	equal(t, all(t, s), all(t, model))
+}
+
+// batch makes sorted changes of about n keys out of so many.
+func batch(r clock.Rand, n, keys int) []state.Pair {
+	changes := map[string]state.Pair{}
+	for range n {
+		p := state.Pair{Key: []byte(fmt.Sprintf("%c%08d", 'a'+rune(r.IntN(3)), r.IntN(keys))), Value: []byte(strings.Repeat(fmt.Sprint(r.IntN(1000)), r.IntN(30)))}
+		if r.IntN(5) == 0 {
+			p.Value = nil
+		}
+		changes[string(p.Key)] = p
+	}
+	out := make([]state.Pair, 0, len(changes))
+	for _, p := range changes {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b state.Pair) int { return bytes.Compare(a.Key, b.Key) })
+	return out
+}
+
+func all(t *testing.T, s reader) (out []state.Pair) {
+	t.Helper()
+	must(t, s.Range(nil, nil, func(p state.Pair) bool {
+		out = append(out, p)
+		return true
+	}))
+	return out
+}
+
+func equal(t *testing.T, got, want []state.Pair) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d pairs, not %d", len(got), len(want))
+	}
+	for i := range got {
+		if !bytes.Equal(got[i].Key, want[i].Key) || !bytes.Equal(got[i].Value, want[i].Value) {
+			t.Fatalf("pair %d differs: keys of %d and %d bytes, values of %d and %d", i, len(got[i].Key), len(want[i].Key), len(got[i].Value), len(want[i].Value))
+		}
+	}
+}
+
+func unsortedFeed(t *testing.T, s state.Store) {
+	must(t, s.Apply([]state.Pair{kv("a", "1")}))
+	for _, load := range []func(func() (state.Pair, bool)) error{s.Ingest, s.Restore} {
+		for _, f := range [][]state.Pair{{kv("c", "1"), kv("b", "1")}, {kv("b", "1"), kv("b", "2")}} {
+			if err := load(feed(f...)); err == nil {
+				t.Fatal("took an unsorted feed")
+			}
+			wants(t, dump(t, s, nil, nil), "a=1 ")
+		}
+	}
+}
+
 func random(t *testing.T, s state.Store) {
 	const seed = 1
 	r := clock.NewRand(seed)
 	model := state.NewMemory()
+	var viewed state.View
+	var shown []state.Pair // when it was made
 	key := func() []byte { return []byte(fmt.Sprintf("%c%d", 'a'+rune(r.IntN(3)), r.IntN(40))) }
 	for round := range 300 {
-		switch r.IntN(8) {
-		case 0:
+		switch r.IntN(16) {
+		case 0, 1:
 			from, to := key(), key()
 			must(t, model.DeleteRange(from, to))
 			must(t, s.DeleteRange(from, to))
+		case 2:
+			load := batch(r, 30, 40)
+			must(t, model.Ingest(feed(load...)))
+			must(t, s.Ingest(feed(load...)))
+		case 3:
+			if viewed != nil {
+				equal(t, all(t, viewed), shown)
+				must(t, viewed.Close())
+			}
+			v, err := s.Snapshot()
+			must(t, err)
+			viewed, shown = v, all(t, model)
+		case 4:
+			if round%50 == 0 {
+				load := batch(r, 30, 40)
+				must(t, model.Restore(feed(load...)))
+				must(t, s.Restore(feed(load...)))
+			}
 		default:
 			changes := map[string]state.Pair{}
 			for range r.IntN(20) {
@@ -241,4 +363,8 @@ func random(t *testing.T, s state.Store) {
 		}
 	}
 	wants(t, dump(t, s, nil, nil), dump(t, model, nil, nil))
+	if viewed != nil {
+		equal(t, all(t, viewed), shown)
+		must(t, viewed.Close())
+	}
 }
