@@ -13,6 +13,7 @@ import (
 	"github.com/riverbed/riverbed/connectors/kafka"
 	"github.com/riverbed/riverbed/connectors/memory"
 	"github.com/riverbed/riverbed/connectors/parquet"
+	"github.com/riverbed/riverbed/connectors/postgres"
 )
 
 // Sources are the sources, in the order of the documentation.
@@ -32,6 +33,7 @@ var Sinks = []connectors.Sink{
 	csv.Sink,
 	json.Sink,
 	kafka.Sink,
+	postgres.Sink,
 	console.Sink,
 }
 

@@ -309,3 +309,6 @@ func (s *Server) TrySQL(ctx context.Context, database, text string) ([]string, e
 	}
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"), nil
 }
+
+// Installed reports whether a server can be started here.
+func Installed() bool { return programs() != "" }
