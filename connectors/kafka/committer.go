@@ -179,14 +179,12 @@ func (c *committer) transact(ctx context.Context, rows []arrow.RecordBatch, m ma
 		return err
 	}
 	failed := newFailure(c.topic)
-	for _, b := range rows {
-		if err := c.each(flow.ReadEdge(b), func(r *kgo.Record) { c.client.Produce(ctx, r, failed.sent) }); err != nil {
-			c.abort(ctx)
-			return err
-		}
-		if failed.cause() != nil {
-			break
-		}
+	if err := c.send(rows, func(r *kgo.Record) error {
+		c.client.Produce(ctx, r, failed.sent)
+		return failed.cause()
+	}); err != nil && failed.cause() == nil {
+		c.abort(ctx)
+		return err
 	}
 	// The marker comes last: while a transaction holds a partition of markers, nobody can read beyond it.
 	if err := c.client.Flush(ctx); err != nil {
@@ -207,6 +205,29 @@ func (c *committer) transact(ctx context.Context, rows []arrow.RecordBatch, m ma
 		return fmt.Errorf("the transaction was lost: %w", errors.Join(err, kerr.InvalidTxnState))
 	}
 	return c.client.EndTransaction(ctx, kgo.TryCommit)
+}
+
+// send hands on the records of an epoch until one fails.
+func (c *committer) send(rows []arrow.RecordBatch, produce func(*kgo.Record) error) error {
+	epoch := c.epoch()
+	var failed error
+	one := func(r *kgo.Record) {
+		if failed == nil {
+			failed = produce(r)
+		}
+	}
+	for _, b := range rows {
+		if err := epoch.add(flow.ReadEdge(b), one); err != nil {
+			return err
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+	if err := epoch.end(one); err != nil {
+		return err
+	}
+	return failed
 }
 
 // broken says what a failed record means; when trying again is in vain the transaction is ended at once.

@@ -16,11 +16,14 @@ import (
 
 // Sink declares topics as sinks.
 var Sink = connectors.Sink{
-	Name: "kafka", Class: "Kafka", Summary: "Write rows as JSON to a topic: under exactly_once in one transaction an epoch, otherwise at least once.",
+	Name: "kafka", Class: "Kafka", Summary: "Write rows or changes to a topic: under exactly_once in one transaction an epoch, otherwise at least once.",
 	ExactlyOnce: true, Held: true,
 	Options: connection.With(
-		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json"}, Default: "json", Doc: "How a row becomes the value of a record."},
-		connectors.Option{Name: "key", Type: connectors.String, Doc: "VARCHAR column that becomes the key of the message; it stays in the value.", Example: "symbol"},
+		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json", "debezium", "raw"}, Default: "json", Doc: "How a row becomes the value of a record. debezium: each change as an envelope in JSON with before, after and op (c, u, d); with a key one a key and epoch, otherwise a d and a c for an update. raw: the one column, VARCHAR or BLOB, as it is; NULL is a record without a value."},
+		connectors.Option{Name: "key", Type: connectors.List, Doc: "Columns that become the key of the record; they stay in the value, unless that is raw.", Example: "symbol"},
+		connectors.Option{Name: "key_format", Type: connectors.Enum, Values: []string{"text", "json"}, Doc: "How the columns of the key become the record's key. text: the text of the one column, no key where it is NULL; json: an object. Left out, text for one column and json for several."},
+		connectors.Option{Name: "headers", Type: connectors.List, Doc: "Columns that become headers of the record, as text, and are left out of the value.", Example: "source, error"},
+		connectors.Option{Name: "upsert", Type: connectors.Bool, Default: "false", Doc: "Write what becomes of keys: the new row, or a record without a value (tombstone) when it went, one a key and epoch. It takes queries whose rows change; the key must be unique in the query."},
 		connectors.Option{Name: "create", Type: connectors.Bool, Default: "true", Doc: "Create the topic, and the topic of the markers, when it is missing."},
 		connectors.Option{Name: "partitions", Type: connectors.Int, Doc: "Partitions of a topic that is created; the broker's default when absent.", Example: "3"},
 		connectors.ChangelogOption,
@@ -37,7 +40,7 @@ const sendBatch = 100_000
 
 // writer sends rows as they come, at least once.
 type writer struct {
-	*records
+	rows   *epochRecords
 	client *kgo.Client
 	topic  string
 	failed failure
@@ -69,7 +72,7 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{records: recs, topic: topic, failed: newFailure(topic)}
+	w := &writer{rows: recs.epoch(), topic: topic, failed: newFailure(topic)}
 	w.client, err = kgo.NewClient(append(opts, kgo.DefaultProduceTopic(w.topic), kgo.MaxBufferedRecords(sendBatch), kgo.RecordRetries(100))...)
 	if err != nil {
 		return nil, errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
@@ -106,10 +109,14 @@ func createTopic(ctx context.Context, s connectors.Settings, c clock.Clock, topi
 
 // Write encodes the rows and hands them to the client, which sends behind.
 func (w *writer) Write(ctx context.Context, d flow.Delta) error {
-	if err := w.each(d, func(r *kgo.Record) { w.client.Produce(ctx, r, w.failed.sent) }); err != nil {
+	if err := w.rows.add(d, w.send(ctx)); err != nil {
 		return err
 	}
 	return w.failed.err()
+}
+
+func (w *writer) send(ctx context.Context) func(*kgo.Record) {
+	return func(r *kgo.Record) { w.client.Produce(ctx, r, w.failed.sent) }
 }
 
 // failure is the first failure of a record.
@@ -159,6 +166,9 @@ func writeError(topic string, err error) error {
 
 // Stage waits until the brokers have everything that was written.
 func (w *writer) Stage(ctx context.Context, _ flow.Epoch) (connectors.Committable, error) {
+	if err := w.rows.end(w.send(ctx)); err != nil {
+		return nil, err
+	}
 	if err := w.client.Flush(ctx); err != nil {
 		return nil, errs.New(errs.Cancelled, "write", "waiting for the brokers was cancelled: %w", err)
 	}

@@ -11,7 +11,7 @@ from riverbed.errors import RiverbedUsageError
 OF_STREAMS = ("watermark", "event_time", "primary_key", "allowed_lateness")
 
 _KAFKA = """brokers topic security_protocol sasl_mechanism sasl_username sasl_password ssl_ca_location client_id format
-    start isolation tombstones upsert key_format metadata schema_timeout delim key create partitions changelog
+    start isolation tombstones upsert key_format metadata schema_timeout delim key create partitions changelog headers
     marker_topic transactional_id transaction_timeout commit_timeout"""
 _CSV = "header delim sep quote escape nullstr skip all_varchar sample_size ignore_errors changelog"
 
