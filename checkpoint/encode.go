@@ -22,6 +22,7 @@ type objectWriter struct {
 	object Object
 	sum    hash.Hash32 // of the object
 	part   hash.Hash32 // of the section being written
+	from   int64       // where that begins
 	zip    *zstd.Encoder
 	failed error // of the upload: what wraps it on its way may not say so
 }
@@ -89,14 +90,14 @@ func (w *objectWriter) copied(at SectionIndex, from io.Reader) error {
 	return nil
 }
 
+// end notes the section that was written, unless it says nothing: an empty table does.
 func (w *objectWriter) end(at SectionIndex) {
-	at.Offset = 0
-	if n := len(w.object.Sections); n > 0 {
-		at.Offset = w.object.Sections[n-1].Offset + w.object.Sections[n-1].Length
-	}
-	at.Length, at.CRC = w.object.Size-at.Offset, w.part.Sum32()
+	at.Offset, at.Length, at.CRC = w.from, w.object.Size-w.from, w.part.Sum32()
 	w.part.Reset()
-	w.object.Sections = append(w.object.Sections, at)
+	w.from = w.object.Size
+	if at.Rows > 0 || at.Kind == Whole {
+		w.object.Sections = append(w.object.Sections, at)
+	}
 }
 
 func (w *objectWriter) cause(err error) error {

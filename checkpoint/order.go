@@ -35,7 +35,7 @@ type chunk struct {
 
 func newChunk(rows arrow.RecordBatch) (*chunk, error) {
 	c := &chunk{rows: rows}
-	if rows.NumCols() > deletedColumn {
+	if rows.NumCols() > deletedColumn && rows.NumRows() <= 1<<rowShift {
 		group, ok1 := rows.Column(groupColumn).(*array.Uint8)
 		key, ok2 := rows.Column(keyColumn).(*array.Binary)
 		deleted, ok3 := rows.Column(deletedColumn).(*array.Boolean)
@@ -45,7 +45,7 @@ func newChunk(rows arrow.RecordBatch) (*chunk, error) {
 			return c, nil
 		}
 	}
-	return nil, errs.Bug("checkpoint", "rows of state have the columns %v", rows.Schema())
+	return nil, errs.Bug("checkpoint", "%d rows of state have the columns %v", rows.NumRows(), rows.Schema())
 }
 
 func (c *chunk) key(i int) []byte { return c.keys[c.keyAt[i]:c.keyAt[i+1]] }
