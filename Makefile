@@ -59,6 +59,10 @@ test-batch: setup ## Go tests of the shared core and the batch engine
 test-incr: setup ## Go tests of the incremental engine and its state, with the race detector
 	$(GO_TEST) -race $(RACE)
 
+.PHONY: test-rocksdb
+test-rocksdb: setup ## the store of builds with the tag rocksdb (fetches its library)
+	eval "$$(tools/rocksdb.sh)" && $(GO_TEST) -tags "$$ROCKSDB_TAGS" ./state/...
+
 .PHONY: test-prop
 test-prop: setup ## N random cases per operator and N random queries, compared after every step; deliberate faults (N=10000 SEED=1)
 	RIVERBED_PROP_CASES=$(N) RIVERBED_QUERIES=$(N) RIVERBED_MUTANTS=1 RIVERBED_SEED=$(SEED) $(GO_TEST) -count=1 $(PROP)

@@ -1,0 +1,21 @@
+//go:build !rocksdb
+
+package disk
+
+import (
+	"github.com/riverbed/riverbed/state"
+	"github.com/riverbed/riverbed/state/pebble"
+)
+
+// Kind names the store.
+const Kind = "pebble"
+
+// Open makes an empty store in a folder, which is emptied if an earlier process has left one. It caches about as many bytes of blocks
+// as it is told.
+func Open(path string, cache int64) (state.Store, error) {
+	s, err := pebble.Open(path, cache)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,21 @@
+//go:build rocksdb
+
+package rocks_test
+
+import (
+	"testing"
+
+	"github.com/riverbed/riverbed/state"
+	"github.com/riverbed/riverbed/state/rocks"
+	"github.com/riverbed/riverbed/state/statetest"
+)
+
+func TestRocks(t *testing.T) {
+	statetest.RunDisk(t, func(path string) (state.Store, error) {
+		s, err := rocks.Open(path, 8<<20)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	})
+}
