@@ -77,6 +77,10 @@ type Metrics struct {
 	State          string                   `json:"state"` // starting, running, stopping, stopped, failed
 	Error          string                   `json:"error,omitempty"`
 	BadRetractions int64                    `json:"bad_retractions"` // retractions of rows that were never there
+
+	Epoch           int64 `json:"epoch"`            // the newest that is durable; 0 without checkpoints
+	CheckpointMS    int64 `json:"checkpoint_ms"`    // from its barrier to the end of its commit
+	CheckpointBytes int64 `json:"checkpoint_bytes"` // that it wrote
 }
 
 // SourceMetrics is the part of one source.
@@ -89,6 +93,10 @@ type SourceMetrics struct {
 // SinkSpec says where a pipeline's output goes: a connector, or a callback in process.
 type SinkSpec struct {
 	ConnectorSpec
+	// ID names the pipeline across restarts: its checkpoints and its markers. Without one it is the name of the sink of INSERT INTO, or made of the
+	// query and the sink.
+	ID string
+	// ExactlyOnce refuses what cannot be exactly once. With checkpoint_url a sink that can is exactly once in any case.
 	ExactlyOnce bool
 	Func        func(ctx context.Context, d flow.Delta) error // when set, Connector is empty
 }

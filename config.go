@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/objstore"
 )
 
 // setting is one key of Config. The environment variable is RIVERBED_ and the key in upper case, unless env says otherwise.
@@ -23,6 +24,7 @@ type setting struct {
 // config is the parsed configuration of a session. It is replaced whole, never changed, once a session uses it.
 type config struct {
 	stateDir         string
+	checkpointURL    string
 	checkpointMS     int64
 	maxWatermarkLag  int64 // ms
 	maxSplitLead     int64 // ms
@@ -48,13 +50,11 @@ const (
 // settings lists every key once; SHOW ALL and the error for an unknown key come from it.
 var settings = []setting{
 	plain("state_dir", "", "directory for state that does not fit in memory", func(c *config) *string { return &c.stateDir }),
-	{"checkpoint_url", "", "where durable checkpoints go; refused until they exist", func(_ *config, v string) error {
-		if v != "" {
-			return errs.New(errs.Checkpoint, "configure", "it is set, but durable checkpoints are not part of this version").
-				WithHint("leave it out: a restarted pipeline reads again from its sources' start")
-		}
-		return nil
-	}, func(*config) string { return "" }},
+	{"checkpoint_url", "", "where the checkpoints of pipelines go: a directory, file:// or s3://; without it they have none", func(c *config, v string) error {
+		c.checkpointURL = v
+		_, _, err := objstore.For(v)
+		return err
+	}, func(c *config) string { return c.checkpointURL }},
 	millis("checkpoint_interval_ms", "time between checkpoints", func(c *config) *int64 { return &c.checkpointMS }),
 	millis("max_watermark_lag_ms", "upper bound of allowed lateness", func(c *config) *int64 { return &c.maxWatermarkLag }),
 	millis("max_split_lead_ms", "how far one split may run ahead of the slowest, in event time", func(c *config) *int64 { return &c.maxSplitLead }),

@@ -46,6 +46,7 @@ func (r *runner) gather() (*cut, error) {
 	case f := <-r.feed:
 		r.take(f, c)
 	case <-r.tables.wake:
+	case <-r.durable.landed():
 	case <-timer:
 		c.tick = r.every > 0
 	case drain := <-r.stopping:
@@ -193,6 +194,7 @@ func (r *runner) take(f fed, c *cut) {
 		sp.idle = sp.idle || f.rows.Idle
 		r.add(p, sp, f.rows.TxnOpen && !f.ended, c)
 	}
+	sp.moved(f.rows.Next)
 	if f.ended && !sp.ended {
 		sp.ended = true
 		src.open--
@@ -205,10 +207,25 @@ func (r *runner) take(f fed, c *cut) {
 	r.countRead(f)
 }
 
+// moved notes where the split's reader is, and where the rows end that a step takes: not within a source transaction.
+func (sp *splitFeed) moved(to flow.Position) {
+	if sp == nil || to == "" { // the nil one is of the news that a source has no further splits
+		return
+	}
+	sp.read = to
+	if len(sp.txn) == 0 {
+		sp.at = sp.read
+	}
+}
+
 // splitOf finds the split of an item, announcing it when it is new.
 func (r *runner) splitOf(f fed, c *cut) *splitFeed {
 	src := r.inputs[f.source]
 	sp := src.splits[f.split]
+	if sp != nil && sp.resumed && !f.noMore { // the graph knows it
+		sp.resumed, sp.gate = false, f.gate
+		src.open++
+	}
 	if sp == nil && !(f.noMore && src.stream != nil) {
 		sp = &splitFeed{last: r.s.clock.Now(), gate: f.gate}
 		src.splits[f.split] = sp
@@ -301,6 +318,9 @@ func (r *runner) timer() <-chan time.Time {
 				wait = min(wait, src.info.IdleTimeout-now.Sub(sp.last))
 			}
 		}
+	}
+	if d, ok := r.durable.wait(now); ok {
+		wait = min(wait, d)
 	}
 	if wait == never {
 		return nil

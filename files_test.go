@@ -156,7 +156,7 @@ func TestSinks(t *testing.T) {
 		t.Fatal("a live INSERT is a pipeline")
 	}
 	d.fails("INSERT INTO typed SELECT v FROM s; SELECT 1", errs.Usage, "pipeline")
-	p, err := q.AsPipeline()
+	p, err := q.AsPipeline(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +175,8 @@ func TestSinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.is(fmt.Sprintf("SELECT count(*), sum(a) FROM read_json('%s/typed')", dir), "3|6")
-	_, err = d.query("SELECT v FROM s").Sink(SinkSpec{ConnectorSpec: ConnectorSpec{Connector: "json"}, ExactlyOnce: true})
-	failsWith(t, "exactly once", err, errs.ExactlyOnce, "checkpoints")
+	_, err = d.query("SELECT v FROM s").Sink(SinkSpec{ConnectorSpec: ConnectorSpec{Connector: "json", Options: map[string]string{"path": dir}}, ExactlyOnce: true})
+	failsWith(t, "exactly once", err, errs.ExactlyOnce, "checkpoint_url is not set")
 }
 
 func TestSinkThatFails(t *testing.T) {

@@ -50,6 +50,19 @@ func (k *keptRows) add(row ...types.Value) {
 	k.rows = append(k.rows, row)
 }
 
+// addBatches adds rows of another run's.
+func (k *keptRows) addBatches(batches []arrow.RecordBatch) {
+	for _, b := range batches {
+		for r := range int(b.NumRows()) {
+			row := make([]types.Value, len(k.fields))
+			for c, f := range k.fields {
+				row[c] = types.ValueAt(b.Column(c), r, f.Type)
+			}
+			k.add(row...)
+		}
+	}
+}
+
 func (k *keptRows) batches() []arrow.RecordBatch {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -85,12 +98,16 @@ func (k *keptRows) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, err
 
 // keep books a step's late and bad rows.
 func (s *Session) keep(q *Query, pipeline string, out incremental.Output) {
+	keepLate(s.late, pipeline, out)
+	q.keepBad(s.bad, pipeline, out.Bad)
+}
+
+func keepLate(to *keptRows, pipeline string, out incremental.Output) {
 	for _, l := range out.Late {
 		for _, row := range rowTexts(l.Batch) {
-			s.late.add(pipeline, l.Source, l.Split, int64(out.Delta.Step), row.text, row.weight)
+			to.add(pipeline, l.Source, l.Split, int64(out.Delta.Step), row.text, row.weight)
 		}
 	}
-	q.keepBad(s.bad, pipeline, out.Bad)
 }
 
 type rowText struct {

@@ -74,7 +74,7 @@ func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, c claim, vi
 func (v *matView) follow() error {
 	ctx := v.s.mark(context.Background(), "a materialized view")
 	var err error
-	if v.run, err = v.query.newRunner(ctx, v.name, "", v.take); err != nil {
+	if v.run, err = v.query.newRunner(ctx, runOptions{name: v.name, deliver: v.take}); err != nil {
 		return err
 	}
 	v.run.tables.wait = true
@@ -144,7 +144,7 @@ const buildRows = 1 << 20
 // build makes the graph and steps it with what tables and files hold; the rows are what it shows then.
 func (v *matView) build(ctx context.Context, held []tableDelta) (*zset, incremental.Output, error) {
 	var err error
-	if v.graph, _, err = v.query.buildGraph(); err != nil {
+	if v.graph, _, err = v.query.buildGraph(v.s.graphOptions()); err != nil {
 		return nil, incremental.Output{}, err
 	}
 	v.graph.ShowPieces()

@@ -17,24 +17,28 @@ func (q *Query) Sink(spec SinkSpec) (*Pipeline, error) {
 	if err := q.runnable("sink"); err != nil {
 		return nil, err
 	}
-	if spec.ExactlyOnce {
-		return nil, errs.New(errs.ExactlyOnce, "sink", "exactly_once needs durable checkpoints, which are not part of this version").
-			WithHint("leave out exactly_once: after a restart a pipeline reads again from its sources' start")
-	}
+	p := &Pipeline{q, spec}
 	if spec.Func == nil {
 		if _, _, err := parseSink(spec.ConnectorSpec); err != nil {
 			return nil, err
 		}
 	}
-	return &Pipeline{q, spec}, nil
+	if spec.ExactlyOnce {
+		if err := p.checkExactlyOnce(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
 }
 
 // AsPipeline returns the pipeline of an INSERT INTO sink SELECT over live input.
-func (q *Query) AsPipeline() (*Pipeline, error) {
+func (q *Query) AsPipeline(exactlyOnce bool) (*Pipeline, error) {
 	if q.sink == nil {
 		return nil, errs.New(errs.Usage, "run", "the statement is not an INSERT INTO a sink")
 	}
-	return q.Sink(*q.sink)
+	spec := *q.sink
+	spec.ExactlyOnce = exactlyOnce
+	return q.Sink(spec)
 }
 
 // Handle is a pipeline that runs.
@@ -47,24 +51,68 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 		return nil, err
 	}
 	w := newSinkWriter(ctx, s.clock)
-	r, err := p.q.newRunner(ctx, s.runs.name("pipeline"), until, w.put)
+	r, err := p.prepare(ctx, until, w)
 	if err != nil {
-		return nil, err
-	}
-	if w.sink, err = p.open(w.ctx, r); err != nil {
-		r.cancel()
 		return nil, err
 	}
 	h := &Handle{run: r}
 	if !s.runs.add(h) {
 		r.cancel()
+		_ = r.durable.close()
 		_ = w.sink.close()
 		return nil, s.usable()
 	}
 	r.finish = w.finish
+	if r.durable != nil {
+		r.finish = func(err error) error {
+			err = w.finish(err)
+			if e := r.durable.close(); err == nil {
+				err = e
+			}
+			return err
+		}
+	}
 	go w.work(r.cancel)
 	r.start(func() { s.runs.remove(h) })
 	return h, nil
+}
+
+// prepare makes the run and opens its sink. Where there is a checkpoint_url it takes up what the newest checkpoint holds.
+func (p *Pipeline) prepare(ctx context.Context, until string, w *sinkWriter) (*runner, error) {
+	s, name, isDurable := p.q.s, "", p.q.s.cfg.Load().checkpointURL != ""
+	if isDurable {
+		id, err := p.id()
+		if err != nil {
+			return nil, err
+		}
+		name = id
+	} else {
+		name = s.runs.name("pipeline")
+	}
+	r, err := p.q.newRunner(ctx, runOptions{name: name, until: until, deliver: w.put, durable: isDurable})
+	if err != nil {
+		return nil, err
+	}
+	if isDurable {
+		if r.durable, err = p.newDurable(ctx, r, w, name); err != nil {
+			r.cancel()
+			return nil, err
+		}
+	}
+	if w.sink, err = p.open(w.ctx, r, name); err == nil && isDurable {
+		if c, ok := w.sink.(*connectorSink); ok {
+			err = guarded(func() error { return r.durable.attach(ctx, c) }) // a panic must not leave the lease taken
+		}
+	}
+	if err != nil {
+		r.cancel()
+		_ = r.durable.close()
+		if w.sink != nil {
+			_ = w.sink.close()
+		}
+		return nil, err
+	}
+	return r, nil
 }
 
 // Wait waits for the end of the pipeline and returns its error.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"time"
 
+	"github.com/riverbed/riverbed/checkpoint"
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
@@ -113,8 +115,11 @@ type pushed interface {
 }
 
 // readStream opens every split, now and as they appear.
-func (r *runner) readStream(source int, st flow.Stream) {
+func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoint.SplitPosition) {
 	known := map[string]bool{}
+	for id, at := range from {
+		known[id] = at.Ended
+	}
 	own, _ := st.(pushed)
 	again := r.newRetry()
 	for {
@@ -142,7 +147,7 @@ func (r *runner) readStream(source int, st flow.Stream) {
 			if !r.put(fed{source: source, split: sp.ID, gate: g}) {
 				return
 			}
-			r.read(func() { r.readSplit(source, st, sp, g) })
+			r.read(func() { r.readSplit(source, st, sp, from[sp.ID].Position, g) })
 		}
 		if ended {
 			r.put(fed{source: source, noMore: true})
@@ -159,8 +164,8 @@ func (r *runner) readStream(source int, st flow.Stream) {
 
 // readSplit reads one split to its end. When the run is drained, what a read still gives without waiting belongs to it:
 // only the error of the ended context stops the reader.
-func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, g *gate) {
-	rd := &splitReader{st: st, split: sp}
+func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.Position, g *gate) {
+	rd := &splitReader{st: st, split: sp, at: from}
 	defer rd.close()
 	again := r.newRetry()
 	for {
@@ -236,9 +241,32 @@ func (s *splitReader) close() {
 }
 
 // readRelation reads bounded input whole; it is one split without a name. A file is not replayed in part, so draining
-// waits for it.
-func (r *runner) readRelation(source int) {
-	err := scanAll(r.ctx, r.inputs[source].info, func(rows flow.Rows) bool { return r.put(fed{source: source, rows: rows}) })
+// waits for it. A position is how many rows were taken: one worker's scan has them in the same order each time.
+func (r *runner) readRelation(source int, from flow.Position) {
+	skip, read := int64(0), int64(0)
+	if from != "" {
+		var err error
+		if skip, err = strconv.ParseInt(string(from), 10, 64); err != nil {
+			r.put(fed{source: source, err: errs.New(errs.State, "restore", "%s: %q is no position", r.inputs[source].info.Source.Name, from)})
+			return
+		}
+	}
+	err := scanAll(r.ctx, r.inputs[source].info, func(rows flow.Rows) bool {
+		n := rows.Batch.NumRows()
+		read += n
+		if read <= skip {
+			return true
+		}
+		if left := read - skip; left < n {
+			rows.Batch, rows.Places = rows.Batch.NewSlice(n-left, n), placesFrom(rows.Places, int(n-left), int(n))
+		}
+		rows.Next = flow.Position(strconv.FormatInt(read, 10))
+		return r.put(fed{source: source, rows: rows})
+	})
+	if err == nil && read < skip {
+		err = errs.New(errs.State, "restore", "%s has %d rows, and %d were read of it before the restart: it was changed", r.inputs[source].info.Source.Name, read, skip).
+			WithHint("restore the files that it had, or begin anew with another id")
+	}
 	if err != nil {
 		if r.ctx.Err() == nil {
 			r.put(fed{source: source, err: err})
@@ -246,6 +274,18 @@ func (r *runner) readRelation(source int) {
 		return
 	}
 	r.put(fed{source: source, ended: true, noMore: true})
+}
+
+// placesFrom are those of the rows from one to another.
+func placesFrom(p *flow.Places, from, to int) *flow.Places {
+	if p == nil {
+		return nil
+	}
+	rows := make([]int32, 0, to-from)
+	for i := from; i < to; i++ {
+		rows = append(rows, int32(i))
+	}
+	return p.Pick(rows)
 }
 
 // scanAll reads the columns of a relation that a graph needs, until take has enough.

@@ -1,6 +1,7 @@
 package riverbed
 
 import (
+	"context"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -26,14 +27,27 @@ func (r *runner) newRetry() *retry {
 }
 
 // after reports whether to try again after the error, having waited.
-func (t *retry) after(err error) bool {
+func (t *retry) after(err error) bool { return t.again(t.r.reading, err) }
+
+func (t *retry) again(ctx context.Context, err error) bool {
 	t.failures++
 	if !errs.As(err).Transient || t.failures >= retryAttempts {
 		return false
 	}
 	wait := t.pause.NextBackOff()
 	wait += time.Duration(t.r.s.rand.Float64() * float64(wait) / 2)
-	return t.r.s.clock.Sleep(t.r.reading, wait) == nil
+	return t.r.s.clock.Sleep(ctx, wait) == nil
+}
+
+// within runs f until it works, within the attempts. It waits as long as ctx lasts.
+func (t *retry) within(ctx context.Context, f func() error) error {
+	t.reset()
+	for {
+		err := f()
+		if err == nil || !t.again(ctx, err) {
+			return err
+		}
+	}
 }
 
 func (t *retry) reset() {

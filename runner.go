@@ -30,6 +30,8 @@ type runner struct {
 	deliver  func(ctx context.Context, d flow.Delta) error
 	borrows  bool                  // rows that lie in lent memory are stepped as they are, and deliver releases what a delta lies in
 	finish   func(err error) error // may be nil: after the last step
+	plan     *plan.Query           // that the graph was built of
+	durable  *durable              // nil: the run does not survive its process
 
 	caller      context.Context // its end is an error; stop and close are not
 	ctx         context.Context // of the loop
@@ -72,6 +74,10 @@ type splitFeed struct {
 	gate  *gate
 	txn   []incremental.Push // of a source transaction that has not ended
 
+	at      flow.Position // behind the last row that was given to a step
+	read    flow.Position // behind the last row taken, that of an open transaction included
+	resumed bool          // known from a checkpoint; its reader has not come yet
+
 	txnBytes int64 // of txn
 }
 
@@ -82,12 +88,12 @@ const statelessRows = 4096
 const shortestTick = time.Millisecond
 
 // buildGraph compiles the query for incremental mode.
-func (q *Query) buildGraph() (*incremental.Graph, *plan.Query, error) {
+func (q *Query) buildGraph(opts incremental.Options) (*incremental.Graph, *plan.Query, error) {
 	opt, _, err := rules.Optimize(q.live, rules.Incremental, q.ruleOptions())
 	if err != nil {
 		return nil, nil, errs.As(err).WithSQL(q.text)
 	}
-	g, err := incremental.Build(opt, q.s.graphOptions())
+	g, err := incremental.Build(opt, opts)
 	if err != nil {
 		return nil, nil, errs.As(err).WithSQL(q.text)
 	}
@@ -100,16 +106,26 @@ func (s *Session) graphOptions() incremental.Options {
 		StrictRetractions: c.strictRetraction, TimeZone: c.zone, Rand: s.rand}
 }
 
+// runOptions say how a query runs.
+type runOptions struct {
+	name    string // by which __late and __bad know the run
+	until   string // "" or "latest"
+	deliver func(ctx context.Context, d flow.Delta) error
+	durable bool // what changes is noted, for checkpoints
+}
+
 // newRunner compiles the query and opens its sources; start lets it run.
-func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(context.Context, flow.Delta) error) (*runner, error) {
-	if until != "" && until != "latest" {
-		return nil, errs.New(errs.Usage, "run", "until must be empty or 'latest', not %q", until)
+func (q *Query) newRunner(ctx context.Context, o runOptions) (*runner, error) {
+	if o.until != "" && o.until != "latest" {
+		return nil, errs.New(errs.Usage, "run", "until must be empty or 'latest', not %q", o.until)
 	}
-	g, opt, err := q.buildGraph()
+	opts := q.s.graphOptions()
+	opts.TrackChanges = o.durable
+	g, opt, err := q.buildGraph(opts)
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{s: q.s, q: q, cfg: q.s.cfg.Load(), name: name, graph: g, fields: q.columns, updating: plan.Updating(opt.Root, g.Emit()), until: until, deliver: deliver,
+	r := &runner{s: q.s, q: q, cfg: q.s.cfg.Load(), name: o.name, graph: g, plan: opt, fields: q.columns, updating: plan.Updating(opt.Root, g.Emit()), until: o.until, deliver: o.deliver,
 		caller: ctx, feed: make(chan fed, feedDepth), stopping: make(chan bool, 1), drained: make(chan struct{}), done: make(chan struct{})}
 	r.stepRows = r.cfg.stepRows
 	if g.Emit() == plan.EmitEvery {
@@ -118,11 +134,11 @@ func (q *Query) newRunner(ctx context.Context, name, until string, deliver func(
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	g.RunIn(r.ctx)
 	r.reading, r.stopReading = context.WithCancel(r.ctx)
-	r.stats.State, r.stats.Pipeline = "starting", name
+	r.stats.State, r.stats.Pipeline = "starting", o.name
 	for _, info := range g.Sources() {
 		in := &input{info: info, splits: map[string]*splitFeed{}, stats: SourceMetrics{Positions: map[string]string{}}}
 		if info.Source.Stream != nil {
-			if in.stream, err = streamOf(r.ctx, info.Source, until); err != nil {
+			if in.stream, err = streamOf(r.ctx, info.Source, o.until); err != nil {
 				r.cancel()
 				return nil, ofSource(info.Source.Name, err)
 			}
@@ -147,12 +163,13 @@ func (r *runner) start(ended func()) {
 		if p, ok := in.stream.(pushed); ok {
 			in.stream, in.leave = p.Attend()
 		}
+		from := in.resumed()
 		switch {
-		case in.info.Source.Table:
+		case in.info.Source.Table || in.ended:
 		case in.stream != nil:
-			r.read(func() { r.readStream(i, in.stream) })
+			r.read(func() { r.readStream(i, in.stream, from) })
 		default:
-			r.read(func() { r.readRelation(i) })
+			r.read(func() { r.readRelation(i, from[""].Position) })
 		}
 	}
 	go func() {
@@ -204,8 +221,11 @@ func (r *runner) loop() error {
 	r.setState("running")
 	for {
 		c, err := r.gather()
-		if err != nil || c == nil {
+		if err != nil {
 			return err
+		}
+		if c == nil { // stopped
+			return r.durable.finish()
 		}
 		if err := r.takeCut(c); err != nil {
 			return err
@@ -214,7 +234,10 @@ func (r *runner) loop() error {
 			return c.failed
 		}
 		if r.allEnded() {
-			return nil
+			return r.durable.finish()
+		}
+		if err := r.durable.afterStep(); err != nil {
+			return err
 		}
 	}
 }
@@ -253,6 +276,7 @@ func (r *runner) step(in incremental.Input) error {
 		return err
 	}
 	r.s.keep(r.q, r.name, out)
+	r.durable.keep(out)
 	r.holdBack()
 	r.count(in, out)
 	d := r.q.shown(out.Delta)

@@ -20,25 +20,27 @@ func parseSink(spec ConnectorSpec) (*connectors.Sink, connectors.Settings, error
 	return k, set, err
 }
 
-// open opens the pipeline's sink.
-func (p *Pipeline) open(ctx context.Context, r *runner) (sink, error) {
+// open opens the pipeline's sink. That of a durable pipeline is exactly once when it can be.
+func (p *Pipeline) open(ctx context.Context, r *runner, id string) (sink, error) {
 	if p.spec.Func != nil {
 		return funcSink(p.spec.Func), nil
 	}
-	return openSink(ctx, p.spec.ConnectorSpec, connectors.SinkRequest{Fields: r.fields, Updating: r.updating, Pipeline: "pipeline", Clock: p.q.s.clock})
+	req := connectors.SinkRequest{Fields: r.fields, Keys: uniqueKeys(r.plan.Root), Updating: r.updating, Pipeline: id, Clock: p.q.s.clock, ExactlyOnce: r.durable != nil}
+	return openSink(ctx, p.spec.ConnectorSpec, req)
 }
 
-func openSink(ctx context.Context, spec ConnectorSpec, req connectors.SinkRequest) (sink, error) {
+func openSink(ctx context.Context, spec ConnectorSpec, req connectors.SinkRequest) (*connectorSink, error) {
 	k, set, err := parseSink(spec)
 	if err != nil {
 		return nil, err
 	}
+	req.ExactlyOnce = req.ExactlyOnce && k.ExactlyOnce
 	req.Name, req.Settings, req.Fields = k.Name, set, types.DistinctNames(req.Fields)
 	w, err := k.Open(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	return &connectorSink{w: w}, nil
+	return &connectorSink{w: w, name: k.Name, fields: req.Fields, exactly: req.ExactlyOnce, held: req.ExactlyOnce && k.Held}, nil
 }
 
 // insertIntoSink runs INSERT INTO sink SELECT: at once over bounded input, otherwise as a pipeline that the caller starts.
@@ -62,7 +64,7 @@ func (s *Session) insertIntoSink(ctx context.Context, cat *scopeCatalog, e *entr
 		}
 		q.columns = want
 	}
-	q.sink = &SinkSpec{ConnectorSpec: e.sink.spec}
+	q.sink = &SinkSpec{ConnectorSpec: e.sink.spec, ID: e.name}
 	if q.Followed() {
 		return q, nil
 	}
@@ -80,7 +82,7 @@ func (q *Query) writeBatch(ctx context.Context, spec ConnectorSpec) (rows int64,
 		return 0, err
 	}
 	defer res.Release()
-	w, err := openSink(ctx, spec, connectors.SinkRequest{Fields: q.columns, Pipeline: "batch", Clock: q.s.clock})
+	w, err := openSink(ctx, spec, connectors.SinkRequest{Fields: q.columns, Keys: uniqueKeys(q.bound.Root), Pipeline: "batch", Clock: q.s.clock})
 	if err != nil {
 		return 0, err
 	}

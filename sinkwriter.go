@@ -2,11 +2,16 @@ package riverbed
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/incremental"
 )
 
 // flushEvery is how often a sink without checkpoints makes what it took visible.
@@ -18,8 +23,23 @@ const sinkDepth = 16
 // sink takes a pipeline's deltas.
 type sink interface {
 	write(ctx context.Context, d flow.Delta) error
-	flush(ctx context.Context) error // makes what was written visible
-	close() error                    // drops what was not
+	flush(ctx context.Context) error // makes what was written visible, unless that waits for a commit
+	// stage ends an epoch: what was written is ready to be committed, or is visible.
+	stage(ctx context.Context, epoch flow.Epoch) (staged, error)
+	close() error // drops what was not
+}
+
+// staged is what a commit needs.
+type staged struct {
+	committable connectors.Committable
+	rows        []arrow.RecordBatch
+}
+
+// sunk is what waits for the sink: a step's delta, or the end of an epoch.
+type sunk struct {
+	delta  flow.Delta
+	epoch  flow.Epoch
+	staged chan<- staged // of a barrier
 }
 
 // sinkWriter writes behind the running steps. Its context is the caller's, not the run's: what the last step showed is
@@ -28,14 +48,14 @@ type sinkWriter struct {
 	ctx     context.Context
 	clock   clock.Clock
 	sink    sink
-	queue   chan flow.Delta
+	queue   chan sunk
 	drained chan struct{} // closed when the queue is and all of it was written
 	broken  chan struct{} // closed when the sink has failed
 	err     error         // once broken is closed
 }
 
 func newSinkWriter(ctx context.Context, c clock.Clock) *sinkWriter {
-	return &sinkWriter{ctx: ctx, clock: c, queue: make(chan flow.Delta, sinkDepth), drained: make(chan struct{}), broken: make(chan struct{})}
+	return &sinkWriter{ctx: ctx, clock: c, queue: make(chan sunk, sinkDepth), drained: make(chan struct{}), broken: make(chan struct{})}
 }
 
 // put queues a step's delta.
@@ -43,8 +63,29 @@ func (w *sinkWriter) put(ctx context.Context, d flow.Delta) error {
 	if d.Batch == nil || d.Rows() == 0 {
 		return nil
 	}
+	return w.send(ctx, sunk{delta: d})
+}
+
+// barrier queues the end of an epoch behind its deltas. What the sink staged comes through the channel.
+func (w *sinkWriter) barrier(ctx context.Context, epoch flow.Epoch, to chan<- staged) error {
+	return w.send(ctx, sunk{epoch: epoch, staged: to})
+}
+
+// awaitStaged waits for what the sink staged.
+func (w *sinkWriter) awaitStaged(ctx context.Context, from <-chan staged) (staged, error) {
 	select {
-	case w.queue <- d:
+	case st := <-from:
+		return st, nil
+	case <-w.broken:
+		return staged{}, w.err
+	case <-ctx.Done():
+		return staged{}, cancelled(ctx)
+	}
+}
+
+func (w *sinkWriter) send(ctx context.Context, s sunk) error {
+	select {
+	case w.queue <- s:
 		return nil
 	case <-w.broken:
 		return w.err
@@ -69,11 +110,20 @@ func (w *sinkWriter) writeAll() error {
 	var due <-chan time.Time // when what was written is to become visible; nil: all is
 	for {
 		select {
-		case d, more := <-w.queue:
+		case s, more := <-w.queue:
 			if !more {
 				return nil
 			}
-			if err := w.sink.write(w.ctx, d); err != nil {
+			if s.staged != nil {
+				st, err := w.sink.stage(w.ctx, s.epoch)
+				if err != nil {
+					return err
+				}
+				s.staged <- st
+				due = nil
+				continue
+			}
+			if err := w.sink.write(w.ctx, s.delta); err != nil {
 				return err
 			}
 			if due == nil {
@@ -107,16 +157,58 @@ func (w *sinkWriter) finish(runErr error) error {
 
 // connectorSink is a sink of a connector.
 type connectorSink struct {
-	w     connectors.Writer
-	epoch flow.Epoch
+	w       connectors.Writer
+	name    string
+	fields  []types.Field
+	epoch   flow.Epoch   // of a sink that is not exactly once: it has its own
+	exactly bool         // rows become visible by the commit of their epoch
+	held    bool         // and are kept for it
+	rows    []flow.Delta // that are
 }
 
-func (s *connectorSink) write(ctx context.Context, d flow.Delta) error { return s.w.Write(ctx, d) }
+func (s *connectorSink) write(ctx context.Context, d flow.Delta) error {
+	if s.held {
+		s.rows = append(s.rows, d)
+		return nil
+	}
+	return s.w.Write(ctx, d)
+}
 
 func (s *connectorSink) flush(ctx context.Context) error {
+	if s.exactly {
+		return nil
+	}
 	s.epoch++
 	_, err := s.w.Stage(ctx, s.epoch)
 	return err
+}
+
+func (s *connectorSink) stage(ctx context.Context, epoch flow.Epoch) (st staged, err error) {
+	switch {
+	case s.held:
+		st.rows = s.consolidated()
+		s.rows = nil
+	case s.exactly:
+		st.committable, err = s.w.Stage(ctx, epoch)
+	default:
+		err = s.flush(ctx)
+	}
+	return st, err
+}
+
+// consolidated are the rows of an epoch: what came and went in it is not there.
+func (s *connectorSink) consolidated() []arrow.RecordBatch {
+	var out []arrow.RecordBatch
+	if slices.ContainsFunc(s.rows, flow.Delta.Weighted) {
+		if b := incremental.Consolidated(s.fields, s.rows); b != nil {
+			out = append(out, b)
+		}
+		return out
+	}
+	for _, d := range s.rows {
+		out = append(out, d.Batch)
+	}
+	return out
 }
 
 func (s *connectorSink) close() error { return s.w.Close() }
@@ -126,4 +218,6 @@ type funcSink func(ctx context.Context, d flow.Delta) error
 
 func (f funcSink) write(ctx context.Context, d flow.Delta) error { return f(ctx, d) }
 func (f funcSink) flush(context.Context) error                   { return nil }
-func (f funcSink) close() error                                  { return nil }
+
+func (f funcSink) stage(context.Context, flow.Epoch) (staged, error) { return staged{}, nil }
+func (f funcSink) close() error                                      { return nil }

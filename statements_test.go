@@ -245,7 +245,7 @@ func TestSettings(t *testing.T) {
 	d.fails("SET timezone = 'Mars'", errs.Usage, "Mars", "Europe/London")
 	d.fails("SET telemetry = 'perhaps'", errs.Usage, "true or false")
 	d.fails("SET log_level = 'loud'", errs.Usage, "trace")
-	d.fails("SET checkpoint_url = 's3://x'", errs.Checkpoint, "not part of this version")
+	d.fails("SET checkpoint_url = 'ftp://x'", errs.Unsupported, "no store understands")
 	d.fails("RESET nothing", errs.Usage, "nothing")
 	d.fails("SHOW nothing", errs.Usage, "nothing")
 	for _, config := range []map[string]string{{"paralelism": "2"}, {"step_rows": "x"}, {"timezone": "Mars"}} {

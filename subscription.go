@@ -26,7 +26,7 @@ func (q *Query) Subscribe(ctx context.Context, o SubscribeOptions) (*Subscriptio
 		o.QueueSize = 64
 	}
 	out := make(chan flow.Delta, o.QueueSize)
-	r, err := q.newRunner(ctx, q.s.runs.name("query"), o.Until, func(ctx context.Context, d flow.Delta) error {
+	r, err := q.newRunner(ctx, runOptions{name: q.s.runs.name("query"), until: o.Until, deliver: func(ctx context.Context, d flow.Delta) error {
 		if d.Batch == nil {
 			return nil
 		}
@@ -37,7 +37,7 @@ func (q *Query) Subscribe(ctx context.Context, o SubscribeOptions) (*Subscriptio
 			releaseLent(d)
 			return cancelled(ctx)
 		}
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}

@@ -120,10 +120,11 @@ func (p *pipeline) started() (*riverbed.Handle, error) {
 // sinkSpec is the JSON of rb_query_sink.
 type sinkSpec struct {
 	riverbed.ConnectorSpec
-	ExactlyOnce bool `json:"exactly_once"`
+	ID          string `json:"id"`
+	ExactlyOnce bool   `json:"exactly_once"`
 }
 
-// rb_query_sink makes a pipeline of a query and a sink: a connector, or fn where that is not NULL. An empty spec takes
+// rb_query_sink makes a pipeline of a query and a sink: a connector, or fn where that is not NULL. A spec without a connector takes
 // the sink that the statement itself names (INSERT INTO sink SELECT …).
 //
 //export rb_query_sink
@@ -134,14 +135,14 @@ func rb_query_sink(h C.rb_handle, spec C.rb_chars, n C.int64_t, fn C.rb_sink_fn,
 			return e
 		}
 		var made *riverbed.Pipeline
-		if n == 0 {
-			made, e = q.engine.AsPipeline()
+		var s sinkSpec
+		if e := fromJSON("sink", spec, n, &s); e != nil {
+			return e
+		}
+		if s.Connector == "" && fn == nil {
+			made, e = q.engine.AsPipeline(s.ExactlyOnce)
 		} else {
-			var s sinkSpec
-			if e := fromJSON("sink", spec, n, &s); e != nil {
-				return e
-			}
-			to := riverbed.SinkSpec{ConnectorSpec: s.ConnectorSpec, ExactlyOnce: s.ExactlyOnce}
+			to := riverbed.SinkSpec{ConnectorSpec: s.ConnectorSpec, ID: s.ID, ExactlyOnce: s.ExactlyOnce}
 			if fn != nil {
 				owners := q.loan.owners
 				to.Func = func(_ context.Context, d flow.Delta) error { return callSink(fn, hostContext, d, owners) }

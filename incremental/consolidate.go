@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
@@ -148,6 +149,21 @@ func consolidate(ts []types.Type, deltas []flow.Delta) Batch {
 	}
 	rows := append(minus, plus...)
 	return Batch{Cols: kernels.TakeBatch(in.Cols, rows), N: len(rows), W: append(minusW, plusW...)}
+}
+
+// Consolidated sums the changes of several steps: equal rows once, with their weights, those that cancel not at all. fields are the
+// columns without the weight.
+func Consolidated(fields []types.Field, deltas []flow.Delta) arrow.RecordBatch {
+	ts := make([]types.Type, len(fields))
+	for i, f := range fields {
+		ts[i] = f.Type
+	}
+	b := consolidate(ts, deltas)
+	if b.N == 0 {
+		return nil
+	}
+	weights := kernels.NewFixed(arrow.PrimitiveTypes.Int64, b.W, nil)
+	return array.NewRecordBatch(flow.WithWeights(types.ArrowSchema(fields)), append(b.Cols, weights), int64(b.N))
 }
 
 // sortable is a row with the eight bytes of its key that follow what all keys begin with.

@@ -1,6 +1,9 @@
 package incremental
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -8,6 +11,7 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/state"
 )
 
@@ -148,6 +152,27 @@ func (g *Graph) Restore(s *Snapshot) error {
 	g.step, g.shownAt = s.Step, s.ShownAt
 	g.rewind()
 	return nil
+}
+
+// Fingerprint names what an operator with state computes, of all that is below it too.
+type Fingerprint struct{ Path, Print string }
+
+// Fingerprints are those of the operators that have state tables: a snapshot fits a graph in which they are the same.
+func (g *Graph) Fingerprints() []Fingerprint {
+	var out []Fingerprint
+	prints := map[*node]string{}
+	for _, n := range g.nodes { // inputs first
+		h := sha256.New()
+		fmt.Fprintf(h, "%s\n%s", plan.Describe(n.of), n.schema)
+		for _, in := range n.inputs {
+			fmt.Fprintf(h, "\n%s", prints[in])
+		}
+		prints[n] = hex.EncodeToString(h.Sum(nil)[:8])
+		if len(n.tables()) > 0 {
+			out = append(out, Fingerprint{n.path, prints[n]})
+		}
+	}
+	return out
 }
 
 func (g *Graph) env(s *Snapshot) *fn.Env {

@@ -288,7 +288,13 @@ class Query:
         assert handle is not None
         return Subscription(handle, self, queue_size)
 
-    def sink(self, sink: Connector | Callable[[Batch], object], *, exactly_once: bool = False) -> Pipeline:
+    def sink(
+        self,
+        sink: Connector | Callable[[Batch], object],
+        *,
+        exactly_once: bool = False,
+        pipeline_id: str | None = None,
+    ) -> Pipeline:
         """Make a pipeline that runs incrementally and writes the changes of every step to a sink.
 
         Parameters
@@ -296,13 +302,16 @@ class Query:
         sink : Connector or callable
             `rb.Kafka(...)`, `rb.Parquet(...)`, `rb.Console()`, or a function that takes a `Batch`.
         exactly_once : bool
-            Refuse a sink that cannot show each row exactly once. Durable checkpoints, which it needs, arrive with a
-            later version; until then it is refused.
+            Refuse what cannot show each row exactly once: a sink without commits, a source without positions, a session
+            without `checkpoint_url`. With a `checkpoint_url` a sink that can is exactly once in any case.
+        pipeline_id : str, optional
+            The name under which a pipeline finds its checkpoints and the sink's markers after a restart. Without it one
+            is made of the query's text and the sink.
 
         Raises
         ------
         RiverbedExactlyOnceError
-            Exactly-once was asked for.
+            Exactly-once was asked for, and cannot be kept.
 
         Examples
         --------
@@ -326,7 +335,7 @@ class Query:
         function, context = _native.SINK(), 0
         if isinstance(sink, connectors.Callable):
             function, context = self._callbacks.sink(sink.function)
-        spec = sink.spec() | {"exactly_once": exactly_once}
+        spec = sink.spec() | {"exactly_once": exactly_once, "id": pipeline_id or ""}
         try:
             handle = _native.call_handle("rb_query_sink", self._number, *_native.as_json(spec), function, context)
         except BaseException:
@@ -336,9 +345,16 @@ class Query:
         self._callbacks.bind(context, handle)
         return Pipeline(handle, self)
 
-    def pipeline(self) -> Pipeline:
-        """Return the pipeline of an INSERT INTO a sink; it is not started."""
-        handle = _native.call_handle("rb_query_sink", self._number, *_native.chars(""), _native.SINK(), 0)
+    def pipeline(self, *, exactly_once: bool = False) -> Pipeline:
+        """Return the pipeline of an INSERT INTO a sink; it is not started. Its id is the sink's name.
+
+        Parameters
+        ----------
+        exactly_once : bool
+            Refuse what cannot show each row exactly once; see `sink`.
+        """
+        spec = _native.as_json({"exactly_once": exactly_once})
+        handle = _native.call_handle("rb_query_sink", self._number, *spec, _native.SINK(), 0)
         assert handle is not None
         return Pipeline(handle, self)
 

@@ -379,13 +379,19 @@ def test_settings(session: rb.Session) -> None:
         rb.Session({"parallelism": "many"})
 
 
-def test_what_durable_checkpoints_will_bring_is_refused(session: rb.Session) -> None:
-    with pytest.raises((rb.RiverbedUsageError, rb.RiverbedCheckpointError), match="durable checkpoints"):
-        rb.Session({"checkpoint_url": "s3://bucket/x"})
+def test_what_cannot_be_exactly_once_is_refused(session: rb.Session, tmp_path: pathlib.Path) -> None:
     stream = rb.MemoryStream()
     session.create_stream("s", source=stream, schema={"a": "BIGINT"})
-    with pytest.raises(rb.RiverbedExactlyOnceError, match="durable checkpoints"):
+    with pytest.raises(rb.RiverbedExactlyOnceError, match="checkpoint_url is not set"):
         session.sql("SELECT a FROM s").sink(print, exactly_once=True)
+    with rb.Session({"checkpoint_url": str(tmp_path)}) as durable:
+        durable.create_stream("s", source=rb.MemoryStream(), schema={"a": "BIGINT"})
+        with pytest.raises(rb.RiverbedExactlyOnceError, match="callable"):
+            durable.sql("SELECT a FROM s").sink(print, exactly_once=True)
+        with pytest.raises(rb.RiverbedExactlyOnceError, match="console"):
+            durable.sql("SELECT a FROM s").sink(rb.Console(), exactly_once=True)
+        with pytest.raises(rb.RiverbedExactlyOnceError, match="cannot be read again"):
+            durable.sql("SELECT a FROM s").sink(rb.Kafka(topic="t", brokers="127.0.0.1:1"), exactly_once=True)
 
 
 def test_wrong_arguments(session: rb.Session) -> None:

@@ -14,7 +14,7 @@ SUMMARY = "Run a file of statements; every INSERT INTO a sink over a live source
 EXAMPLES = (
     "riverbed run pipeline.sql",
     "riverbed run pipeline.sql --until latest --json",
-    "riverbed run pipeline.sql --set parallelism=2",
+    "riverbed run pipeline.sql --checkpoint-dir s3://bucket/checkpoints --strict",
 )
 
 
@@ -23,12 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a file of SQL statements, separated by semicolons; - for standard input")
     parser.add_argument("--until", choices=["latest"], help="end where the sources end now")
     parser.add_argument("--drain", action="store_true", help="on Ctrl-C or SIGTERM close all windows and write them")
+    parser.add_argument(
+        "--checkpoint-dir",
+        metavar="URL",
+        help="a directory or s3:// URL: pipelines go on from their checkpoints there when they are started again",
+    )
+    parser.add_argument("--strict", action="store_true", help="refuse pipelines that cannot be exactly once")
     common.add_session(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     text = sys.stdin.read() if arguments.file == "-" else common.read(arguments.file)
+    if arguments.checkpoint_dir:
+        arguments.set.append(f"checkpoint_url={arguments.checkpoint_dir}")
     with common.session(arguments) as session:
         running: list[PipelineHandle] = []
         at = 0
@@ -39,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
                 query = session.sql(re.sub(r"[^\n]", " ", text[:at]) + statement)
                 at += len(statement)
                 if query.is_pipeline:
-                    running.append(query.pipeline().run(blocking=False, until=arguments.until))
+                    running.append(query.pipeline(exactly_once=arguments.strict).run(blocking=False, until=arguments.until))
                 elif query.is_live:
                     with query.subscribe(until=arguments.until) as changes:
                         for batch in changes:
@@ -78,6 +86,7 @@ def _report(handles: list[PipelineHandle], arguments: argparse.Namespace) -> Non
         else:
             print(
                 f"{metrics['state']}: {metrics['rows_in']} rows in, {metrics['rows_out']} out, "
-                f"{metrics['late_rows']} late, {metrics['bad_rows']} bad, {metrics['steps']} steps",
+                f"{metrics['late_rows']} late, {metrics['bad_rows']} bad, {metrics['steps']} steps"
+                + (f", epoch {metrics['epoch']}" if metrics["epoch"] else ""),
                 file=sys.stderr,
             )

@@ -1,0 +1,427 @@
+package riverbed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/checkpoint"
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/incremental"
+)
+
+// A durable pipeline ends an epoch at a barrier: the end of a step, at which the loop copies what changed since the last one. One
+// goroutine behind the loop then makes the epoch durable (ADR 27): the sink stages, the copy is uploaded, the manifest is published, the
+// sink commits, the sources are told. At most one epoch is on its way.
+
+// backlog is for how many intervals a barrier that is due may wait for the epoch before it. Then the loop waits, so that
+// the queues of the sources fill and nothing more is read.
+const backlog = 3
+
+// durable is the part of a run that survives it. The nil *durable is of a run that does not.
+type durable struct {
+	r     *runner
+	w     *sinkWriter
+	store *checkpoint.Store
+	sink  connectors.Committer // nil: rows are written at least once
+	held  bool                 // the checkpoint keeps the sink's rows
+
+	// Of the loop.
+	epoch   flow.Epoch
+	steps   flow.Step // of the graph at the last barrier
+	due     time.Time
+	kept    keptSince
+	flying  chan struct{} // closed when the epoch on its way is through; nil: there is none
+	pending bool          // of EMIT EVERY: the last epoch held changes that were not shown
+
+	// Of the goroutine of the epoch on its way, or of the loop while there is none.
+	last *checkpoint.Manifest // newest published
+	err  error                // why the run must end
+}
+
+// barrier is what the loop hands over.
+type barrier struct {
+	manifest *checkpoint.Manifest
+	sections []checkpoint.Section
+	staged   chan staged
+	upTo     []map[string]flow.Position // of each source
+}
+
+// afterStep takes a barrier when one is due.
+func (d *durable) afterStep() error {
+	if d == nil {
+		return nil
+	}
+	if err := d.arrived(); err != nil {
+		return err
+	}
+	now := d.r.s.clock.Now()
+	if now.Before(d.due) || d.steps == d.r.graph.Steps() {
+		return nil
+	}
+	if d.flying != nil {
+		if now.Sub(d.due) < backlog*d.interval() {
+			return nil
+		}
+		if err := d.land(); err != nil {
+			return err
+		}
+	}
+	return d.take()
+}
+
+// finish takes the last barrier of a run that ends well, and waits until it is through.
+func (d *durable) finish() error {
+	if d == nil {
+		return nil
+	}
+	if err := d.land(); err != nil {
+		return err
+	}
+	if d.steps == d.r.graph.Steps() {
+		return nil
+	}
+	if err := d.take(); err != nil {
+		return err
+	}
+	return d.land()
+}
+
+func (d *durable) interval() time.Duration {
+	return time.Duration(d.r.cfg.checkpointMS) * time.Millisecond
+}
+
+// wait is how long the loop may sleep before a barrier is due; false when none will be.
+func (d *durable) wait(now time.Time) (time.Duration, bool) {
+	if d == nil || d.flying != nil || d.steps == d.r.graph.Steps() {
+		return 0, false
+	}
+	return d.due.Sub(now), true
+}
+
+// landed is ready when the epoch on its way is through: a barrier may be due by then.
+func (d *durable) landed() <-chan struct{} {
+	if d == nil {
+		return nil
+	}
+	return d.flying
+}
+
+// arrived notes that the epoch on its way is through, if it is.
+func (d *durable) arrived() error {
+	if d.flying == nil {
+		return nil
+	}
+	select {
+	case <-d.flying:
+		d.flying = nil
+		return d.err
+	default:
+		return nil
+	}
+}
+
+// land waits for the epoch on its way.
+func (d *durable) land() error {
+	if d.flying == nil {
+		return nil
+	}
+	<-d.flying // it ends with the caller's context
+	d.flying = nil
+	return d.err
+}
+
+// take ends the epoch here: what changed is copied, and goes on its way.
+func (d *durable) take() error {
+	d.epoch++
+	checkpoint.Phase(checkpoint.Copying, d.epoch)
+	b, err := d.copy()
+	if err != nil {
+		return err
+	}
+	checkpoint.Phase(checkpoint.Copied, d.epoch)
+	d.steps = d.r.graph.Steps()
+	d.due = d.r.s.clock.Now().Add(d.interval())
+	if err := d.w.barrier(d.r.ctx, d.epoch, b.staged); err != nil {
+		return err
+	}
+	d.flying = make(chan struct{})
+	go func() {
+		defer close(d.flying)
+		d.err = guarded(func() error { return d.through(b) })
+	}()
+	return nil
+}
+
+// copy is the graph's changes, the positions behind them, and what is said of late and bad rows.
+//
+// AIDEV-NOTE: positions are those of rows that a step has taken, never of rows that wait in the queue or for the end of their source
+// transaction; both the state and the positions are of the same step, since only the loop moves either.
+func (d *durable) copy() (*barrier, error) {
+	r := d.r
+	snap, err := r.graph.Changes()
+	if err != nil {
+		return nil, err
+	}
+	m := *d.last
+	m.Epoch, m.Step, m.ShownAt, m.Written = d.epoch, snap.Step, snap.ShownAt, r.s.clock.Now().UTC()
+	b := &barrier{manifest: &m, staged: make(chan staged, 1)}
+	m.Sources = nil
+	for i, src := range snap.Sources {
+		state, err := json.Marshal(src)
+		if err != nil {
+			return nil, err
+		}
+		at := checkpoint.Source{Name: src.Name, State: state, Splits: map[string]checkpoint.SplitPosition{}}
+		upTo := map[string]flow.Position{}
+		for id, sp := range r.inputs[i].splits {
+			at.Splits[id] = checkpoint.SplitPosition{Position: sp.at, Ended: sp.ended}
+			if sp.at != "" {
+				upTo[id] = sp.at
+			}
+		}
+		m.Sources = append(m.Sources, at)
+		b.upTo = append(b.upTo, upTo)
+	}
+	for _, op := range snap.Operators {
+		for _, p := range op.Parts {
+			if p.Rows.NumRows() > 0 {
+				b.sections = append(b.sections, checkpoint.Of(op.Path, p))
+			}
+		}
+	}
+	if len(snap.Pending) > 0 || d.pending {
+		b.sections = append(b.sections, checkpoint.Section{Kind: checkpoint.Whole, Owner: pendingOwner, Rows: snap.Pending})
+		d.pending = len(snap.Pending) > 0
+	}
+	b.sections = append(b.sections, d.kept.sections()...)
+	d.kept = keptSince{}
+	return b, nil
+}
+
+// through makes an epoch durable. It runs behind the loop.
+func (d *durable) through(b *barrier) error {
+	ctx, m := d.w.ctx, b.manifest
+	checkpoint.Phase(checkpoint.Staging, m.Epoch)
+	st, err := d.w.awaitStaged(ctx, b.staged)
+	if err != nil {
+		return err
+	}
+	checkpoint.Phase(checkpoint.Staged, m.Epoch)
+	m.Sinks = []checkpoint.Sink{{Name: sinkName, Done: d.last.Sinks[0].Done, Pending: d.last.Sinks[0].Pending}}
+	link, rows := d.link(m, st)
+	if d.held && link != nil {
+		b.sections = append(b.sections, checkpoint.Section{Kind: checkpoint.Once, Owner: sinkName, Rows: rows})
+	}
+	again := d.r.newRetry()
+	checkpoint.Phase(checkpoint.Uploading, m.Epoch)
+	if err := again.within(ctx, func() error { return d.store.Write(ctx, d.last, m, b.sections) }); err != nil {
+		return checkpointFailed(err)
+	}
+	checkpoint.Phase(checkpoint.Uploaded, m.Epoch)
+	checkpoint.Phase(checkpoint.Publishing, m.Epoch)
+	if err := again.within(ctx, func() error { return d.store.Publish(ctx, m) }); err != nil {
+		return checkpointFailed(err)
+	}
+	checkpoint.Phase(checkpoint.Published, m.Epoch)
+	d.last = m
+	if link != nil {
+		if err := d.commit(ctx, *link, rows); err != nil {
+			return err
+		}
+	}
+	d.count(m)
+	checkpoint.Phase(checkpoint.Acknowledging, m.Epoch)
+	for i, in := range d.r.inputs {
+		if a, ok := in.stream.(flow.Acknowledger); ok && len(b.upTo[i]) > 0 {
+			if err := a.Acknowledge(ctx, b.upTo[i]); err != nil && !errs.As(err).Transient {
+				return ofSource(in.info.Source.Name, err)
+			}
+		}
+	}
+	checkpoint.Phase(checkpoint.Acknowledged, m.Epoch)
+	return nil
+}
+
+// link adds an epoch that has something to commit to the sink's chain.
+func (d *durable) link(m *checkpoint.Manifest, st staged) (*checkpoint.Link, []arrow.RecordBatch) {
+	if d.sink == nil || st.committable == nil && len(st.rows) == 0 {
+		return nil, nil
+	}
+	s := &m.Sinks[0]
+	l := checkpoint.Link{Epoch: m.Epoch, Marker: markerOf(m.Run, m.Epoch), Previous: s.Done, Committable: st.committable, Held: d.held}
+	if n := len(s.Pending); n > 0 {
+		l.Previous = s.Pending[n-1].Marker
+	}
+	s.Pending = append(s.Pending[:len(s.Pending):len(s.Pending)], l)
+	return &l, st.rows
+}
+
+func markerOf(run string, epoch flow.Epoch) string { return fmt.Sprintf("%s:%d", run, epoch) }
+
+// commit makes one link visible and notes it for the next manifest.
+//
+// AIDEV-NOTE: the mark is in memory until the next manifest. When we end before it is published, the sink's own marker tells that the
+// link was committed.
+func (d *durable) commit(ctx context.Context, l checkpoint.Link, rows []arrow.RecordBatch) error {
+	checkpoint.Phase(checkpoint.Committing, l.Epoch)
+	e := connectors.StagedEpoch{Epoch: l.Epoch, Marker: connectors.Marker(l.Marker), Previous: connectors.Marker(l.Previous), Committable: l.Committable, Rows: rows}
+	if err := d.r.newRetry().within(ctx, func() error { return d.sink.Commit(ctx, e) }); err != nil {
+		return err
+	}
+	checkpoint.Phase(checkpoint.Committed, l.Epoch)
+	d.done(l.Marker)
+	checkpoint.Phase(checkpoint.Marked, l.Epoch)
+	return nil
+}
+
+// done drops the links up to a marker. The manifest that was published keeps its own.
+func (d *durable) done(marker string) {
+	m := *d.last
+	s := m.Sinks[0]
+	for i, l := range s.Pending {
+		if l.Marker == marker {
+			s.Pending = s.Pending[i+1:]
+			break
+		}
+	}
+	s.Done = marker
+	m.Sinks = []checkpoint.Sink{s}
+	d.last = &m
+}
+
+func (d *durable) count(m *checkpoint.Manifest) {
+	d.r.mu.Lock()
+	defer d.r.mu.Unlock()
+	d.r.stats.Epoch = int64(m.Epoch)
+	d.r.stats.CheckpointMS = d.r.s.clock.Now().Sub(m.Written).Milliseconds()
+	if n := len(m.Objects); n > 0 && m.Objects[n-1].Epochs[1] == m.Epoch {
+		d.r.stats.CheckpointBytes = m.Objects[n-1].Size
+	}
+}
+
+// close gives the lease back.
+func (d *durable) close() error {
+	if d == nil || d.store == nil {
+		return nil
+	}
+	return d.store.Close()
+}
+
+func checkpointFailed(err error) error {
+	e := *errs.As(err)
+	if e.Kind == errs.Source || e.Kind == errs.Internal {
+		e.Kind = errs.Checkpoint
+	}
+	if e.Hint == "" {
+		e.Hint = "the last checkpoint is whole: start the pipeline again when the store works"
+	}
+	return &e
+}
+
+// keptSince is what became late or bad since the last barrier.
+type keptSince struct{ late, bad *keptRows }
+
+// keep notes a step's late and bad rows for the epoch.
+func (d *durable) keep(out incremental.Output) {
+	if d == nil || len(out.Late) == 0 && len(out.Bad) == 0 {
+		return
+	}
+	if d.kept.late == nil {
+		d.kept = keptSince{newKeptRows(lateFields), newKeptRows(badFields)}
+	}
+	keepLate(d.kept.late, d.r.name, out)
+	d.r.q.keepBad(d.kept.bad, d.r.name, out.Bad)
+}
+
+func (k *keptSince) sections() []checkpoint.Section {
+	var out []checkpoint.Section
+	for _, of := range []struct {
+		name string
+		rows *keptRows
+	}{{flow.LateRelation, k.late}, {flow.BadRelation, k.bad}} {
+		if of.rows != nil && len(of.rows.rows) > 0 {
+			out = append(out, checkpoint.Section{Kind: checkpoint.Log, Owner: of.name, Rows: of.rows.batches()})
+		}
+	}
+	return out
+}
+
+// Owners of sections that are no operator's.
+const (
+	pendingOwner = "pending"
+	sinkName     = "sink"
+)
+
+// restore brings a run that has not begun to where a manifest stands.
+func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
+	r := d.r
+	snap := &incremental.Snapshot{Step: m.Step, ShownAt: m.ShownAt}
+	at := map[string]int{}
+	err := d.store.Read(ctx, m, func(s checkpoint.Section) error {
+		switch {
+		case s.Kind == checkpoint.State:
+			i, ok := at[s.Owner]
+			if !ok {
+				i = len(snap.Operators)
+				at[s.Owner] = i
+				snap.Operators = append(snap.Operators, incremental.OperatorState{Path: s.Owner})
+			}
+			for k := range s.Rows {
+				snap.Operators[i].Parts = append(snap.Operators[i].Parts, s.Part(k))
+			}
+		case s.Owner == pendingOwner:
+			snap.Pending = s.Rows
+			d.pending = len(s.Rows) > 0
+		case s.Owner == flow.LateRelation:
+			r.s.late.addBatches(s.Rows)
+		case s.Owner == flow.BadRelation:
+			r.s.bad.addBatches(s.Rows)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, src := range m.Sources {
+		var st incremental.SourceState
+		if err := json.Unmarshal(src.State, &st); err != nil {
+			return errs.New(errs.State, "restore", "the state of the source %q in the manifest of epoch %d: %w", src.Name, m.Epoch, err)
+		}
+		snap.Sources = append(snap.Sources, st)
+		if i < len(r.inputs) {
+			r.inputs[i].resume(src, st, r.s.clock.Now())
+		}
+	}
+	if err := r.graph.Restore(snap); err != nil {
+		return err
+	}
+	d.steps = r.graph.Steps()
+	return nil
+}
+
+// resume lets an input go on where a manifest says.
+func (in *input) resume(src checkpoint.Source, st incremental.SourceState, now time.Time) {
+	in.ended = st.Ended
+	idle := map[string]bool{}
+	for _, sp := range st.Splits {
+		idle[sp.ID] = sp.Idle
+	}
+	for id, p := range src.Splits {
+		in.splits[id] = &splitFeed{last: now, at: p.Position, ended: p.Ended, idle: idle[id], resumed: !p.Ended}
+	}
+}
+
+// resumed are the splits of a resumed input, as its readers find them: where they go on, and whether they have ended.
+func (in *input) resumed() map[string]checkpoint.SplitPosition {
+	out := map[string]checkpoint.SplitPosition{}
+	for id, sp := range in.splits {
+		out[id] = checkpoint.SplitPosition{Position: sp.at, Ended: sp.ended}
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package riverbed
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/riverbed/riverbed/checkpoint"
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/connectors/all"
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/plan"
+)
+
+// pipelineID is what names the folder of a pipeline's checkpoints and its markers.
+var pipelineID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// id is the name under which a pipeline is found again after a restart: the given one, the sink's of INSERT INTO, or one made of
+// the query and the sink.
+func (p *Pipeline) id() (string, error) {
+	id := p.spec.ID
+	if id == "" {
+		h := sha256.New()
+		fmt.Fprintf(h, "%s\x00%s", strings.TrimSpace(p.q.text), p.spec.Connector)
+		for _, k := range []string{"topic", "path", "table", "catalog"} {
+			fmt.Fprintf(h, "\x00%s", p.spec.Options[k])
+		}
+		id = "query-" + hex.EncodeToString(h.Sum(nil)[:6])
+	}
+	if !pipelineID.MatchString(id) {
+		return "", errs.New(errs.Usage, "run", "%q cannot be the id of a pipeline", id).
+			WithHint("an id has up to 100 letters, digits, points, dashes and underscores, and begins with a letter or a digit")
+	}
+	return id, nil
+}
+
+// checkExactlyOnce refuses a pipeline that cannot be exactly once, before anything starts.
+func (p *Pipeline) checkExactlyOnce() error {
+	refuse := func(hint, format string, args ...any) error {
+		return errs.New(errs.ExactlyOnce, "sink", format, args...).WithHint("%s", hint)
+	}
+	if p.q.s.cfg.Load().checkpointURL == "" {
+		return refuse("set checkpoint_url (RIVERBED_CHECKPOINT_URL) to a directory or an s3:// URL", "exactly_once needs durable checkpoints, and checkpoint_url is not set")
+	}
+	if p.spec.Func != nil {
+		return refuse("use a sink that can, or leave out exactly_once", "a Python callable cannot be told to take each row once: after a crash it sees some again")
+	}
+	k, _, err := parseSink(p.spec.ConnectorSpec)
+	if err != nil {
+		return err
+	}
+	if !k.ExactlyOnce {
+		return refuse("use a sink that can ("+strings.Join(exactlyOnceSinks(), ", ")+"), or leave out exactly_once: rows are then written at least once",
+			"the sink %q cannot take each row exactly once", k.Name)
+	}
+	for _, src := range plan.Sources(p.q.live.Root) {
+		if src.Stream != nil && !src.Stream.Replayable() {
+			return refuse("read it from a source with positions, such as Kafka or files", "the source %q cannot be read again from a position, so rows could be lost in a crash", src.Name)
+		}
+	}
+	return nil
+}
+
+// newDurable opens a pipeline's checkpoints and brings the run to the newest of them. The sink is opened behind.
+func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id string) (*durable, error) {
+	for _, in := range r.inputs {
+		if in.info.Source.Table {
+			return nil, errs.New(errs.Unsupported, "run", "the pipeline reads the in-memory table %q, whose rows are not in checkpoints yet", in.info.Source.Name).
+				WithHint("read it from a file, or run the pipeline without checkpoint_url")
+		}
+	}
+	store, err := checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version})
+	if err != nil {
+		return nil, err
+	}
+	d := &durable{r: r, w: w, store: store}
+	if err := guarded(func() error { return d.begin(ctx, p.q, id) }); err != nil {
+		_ = store.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// begin finds the newest manifest and restores it, or publishes the first.
+func (d *durable) begin(ctx context.Context, q *Query, id string) error {
+	prints, text, err := d.r.fingerprints()
+	if err != nil {
+		return err
+	}
+	d.last, err = d.store.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	if d.last == nil {
+		run := fmt.Sprintf("%016x", d.r.s.rand.Uint64())
+		d.last = &checkpoint.Manifest{Pipeline: id, Run: run, Written: d.r.s.clock.Now().UTC(), SQL: q.text, Plan: text, Operators: prints,
+			Sinks: []checkpoint.Sink{{Name: sinkName, Done: markerOf(run, 0)}}}
+		for _, in := range d.r.inputs {
+			d.last.Sources = append(d.last.Sources, checkpoint.Source{Name: in.info.Source.Name})
+		}
+		if err := d.store.Publish(ctx, d.last); err != nil {
+			return checkpointFailed(err)
+		}
+	} else {
+		if err := sameQuery(d.last, prints, id); err != nil {
+			return err
+		}
+		if d.last.Step > 0 {
+			if err := d.restore(ctx, d.last); err != nil {
+				return err
+			}
+		}
+		if d.last, err = d.store.Fence(ctx); err != nil {
+			return checkpointFailed(err)
+		}
+	}
+	d.epoch, d.r.stats.Epoch = d.last.Epoch, int64(d.last.Epoch)
+	d.due = d.r.s.clock.Now().Add(d.interval())
+	return nil
+}
+
+// fingerprints names the plan's operators: a checkpoint fits the plan that wrote it.
+func (r *runner) fingerprints() (map[string]string, string, error) {
+	text, err := plan.Explain(r.plan, plan.ExplainOptions{Mode: plan.Incremental})
+	if err != nil {
+		return nil, "", err
+	}
+	out := map[string]string{}
+	for _, op := range r.graph.Fingerprints() {
+		out[op.Path] = op.Print
+	}
+	return out, text, nil
+}
+
+// sameQuery refuses state of another plan.
+func sameQuery(m *checkpoint.Manifest, prints map[string]string, id string) error {
+	var differ []string
+	for path, print := range m.Operators {
+		if prints[path] != print {
+			differ = append(differ, path)
+		}
+	}
+	for path := range prints {
+		if m.Operators[path] == "" {
+			differ = append(differ, path)
+		}
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	slices.Sort(differ)
+	return errs.New(errs.State, "restore", "the checkpoints of the pipeline %q are of another query: the operators at %s differ. Its query was: %s",
+		id, strings.Join(slices.Compact(differ), ", "), strings.Join(strings.Fields(m.SQL), " ")).
+		WithHint("run the query that it had, give the new one another id, or delete the pipeline's folder of checkpoints to begin anew")
+}
+
+// attach gives the run its sink, and commits what was staged when the process ended.
+//
+// AIDEV-NOTE: the sink's marker decides what of the chain it has. A marker that is not in the chain means that the sink has rows of
+// another run, or lost some: to commit on top of it would double or lose rows, so nothing starts.
+func (d *durable) attach(ctx context.Context, s *connectorSink) error {
+	c, ok := s.w.(connectors.Committer)
+	if !ok || !s.exactly {
+		return nil
+	}
+	d.sink, d.held = c, s.held
+	chain := d.last.Sinks[0]
+	var first connectors.Marker
+	if chain.Done == markerOf(d.last.Run, 0) && len(chain.Pending) == 0 {
+		first = connectors.Marker(chain.Done)
+	}
+	marker, err := c.Begin(ctx, first)
+	if err != nil {
+		return err
+	}
+	if marker == "" {
+		marker = first
+	}
+	at := slices.IndexFunc(chain.Pending, func(l checkpoint.Link) bool { return l.Marker == string(marker) })
+	if at < 0 && string(marker) != chain.Done {
+		return errs.New(errs.ExactlyOnce, "restore", "the sink %q holds the marker %q of the pipeline %q, and its checkpoints know it up to %q: rows would be lost or doubled",
+			s.name, marker, d.last.Pipeline, chain.Done).
+			WithHint("the checkpoints, or the sink, are of another run: restore what belongs together, or use another id and an empty sink")
+	}
+	if at >= 0 {
+		d.done(string(marker))
+	}
+	for _, l := range slices.Clone(d.last.Sinks[0].Pending) {
+		var rows []arrow.RecordBatch
+		if l.Held {
+			if rows, err = d.store.ReadOnce(ctx, d.last, l.Epoch, sinkName, ""); err != nil {
+				return err
+			}
+		}
+		if err := d.commit(ctx, l, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exactlyOnceSinks are the names of sinks that can.
+func exactlyOnceSinks() []string {
+	var out []string
+	for _, k := range all.Sinks {
+		if k.ExactlyOnce {
+			out = append(out, k.Name)
+		}
+	}
+	return out
+}
