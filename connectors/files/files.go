@@ -43,8 +43,11 @@ type Ref struct {
 	Info  objstore.Info
 }
 
-// Name is the path of the file.
-func (r Ref) Name() string { return r.Info.Name }
+// Name is the path or URL of the file.
+func (r Ref) Name() string { return objstore.URL(r.Store, r.Info.Name) }
+
+// same reports whether the file is the one that was described before.
+func same(a, b objstore.Info) bool { return a.Size == b.Size && a.Modified.Equal(b.Modified) }
 
 // Open opens the file, and refuses one that changed since it was listed.
 func (r Ref) Open(ctx context.Context) (objstore.File, error) {
@@ -52,9 +55,9 @@ func (r Ref) Open(ctx context.Context) (objstore.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now := f.Info(); now.Size != r.Info.Size || !now.Modified.Equal(r.Info.Modified) {
+	if !same(f.Info(), r.Info) {
 		_ = f.Close()
-		return nil, errs.New(errs.Source, "open", "the file %q changed while it was being read", r.Info.Name).
+		return nil, errs.New(errs.Source, "open", "the file %q changed while it was being read", r.Name()).
 			WithHint("write new files under a temporary name and rename them; then run the query again")
 	}
 	return f, nil
@@ -114,28 +117,28 @@ type Batch struct {
 
 // Options are the options that all file sources share.
 var Options = connectors.Options{
-	{Name: "path", Type: connectors.List, Required: true, Doc: "Files to read: paths, globs (*, ?, [..], {a,b}, **) or directories, comma separated.", Example: "data/*.parquet"},
+	{Name: "path", Type: connectors.List, Required: true, Doc: "Files to read: paths, globs (*, ?, [..], {a,b}, **) or directories, on this machine or as s3://bucket/key, comma separated.", Example: "data/*.parquet"},
 	{Name: "hive_partitioning", Type: connectors.Enum, Values: []string{"auto", "true", "false"}, Default: "auto", Doc: "Read key=value folders as columns. Auto does so when every file has the same keys. A column is BIGINT or DATE when every value is one (01 is not), else VARCHAR."},
 	{Name: "union_by_name", Type: connectors.Bool, Default: "false", Doc: "Take the columns of all files by name; a file without a column gives NULL. Otherwise every file must have the columns of the first.", Example: "true"},
 }
 
 // expand lists the files of the patterns, in the order of the patterns and by name within each.
-func expand(ctx context.Context, format Format, patterns []string) (objstore.Store, []objstore.Info, error) {
-	var store objstore.Store
-	var out []objstore.Info
+func expand(ctx context.Context, format Format, patterns []string) ([]Ref, error) {
+	var out []Ref
 	for _, pattern := range patterns {
-		s, name, err := objstore.For(pattern)
+		store, name, err := objstore.For(pattern)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		store = s
-		found, err := expandOne(ctx, s, format, name)
+		found, err := expandOne(ctx, store, format, name)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		out = append(out, found...)
+		for _, info := range found {
+			out = append(out, Ref{store, info})
+		}
 	}
-	return store, out, nil
+	return out, nil
 }
 
 func expandOne(ctx context.Context, s objstore.Store, format Format, name string) ([]objstore.Info, error) {
@@ -144,7 +147,11 @@ func expandOne(ctx context.Context, s objstore.Store, format Format, name string
 		return []objstore.Info{info}, nil
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, errs.New(errs.Source, "list", "cannot read %q: permission denied", name).WithHint("check who may read the file")
+		return nil, errs.New(errs.Source, "list", "cannot read %q: permission denied", objstore.URL(s, name)).WithHint("check who may read the file")
+	}
+	var known *errs.Error
+	if errors.As(err, &known) {
+		return nil, known
 	}
 	pattern := name
 	if !objstore.HasGlob(name) {
@@ -152,15 +159,41 @@ func expandOne(ctx context.Context, s objstore.Store, format Format, name string
 	}
 	found, err := s.Glob(ctx, pattern)
 	if err != nil {
-		return nil, errs.New(errs.Source, "list", "cannot list %q: %w", name, err)
+		return nil, saidBy(err, "list", "cannot list %q: %w", objstore.URL(s, name), err)
 	}
 	kept := found[:0]
 	for _, f := range found {
-		if base := filepath.Base(f.Name); !strings.HasPrefix(base, ".") && !strings.HasPrefix(base, "_") {
-			kept = append(kept, f) // dot and underscore files are temporary or metadata
+		if !hidden(f.Name, name) {
+			kept = append(kept, f)
 		}
 	}
 	return kept, nil
+}
+
+// hidden are files that are temporary or metadata: their names begin with a dot or an underscore, or the name of a folder does
+// that the pattern does not spell out.
+func hidden(name, pattern string) bool {
+	parts := strings.Split(filepath.ToSlash(name), "/")
+	spelled := map[string]bool{}
+	for _, p := range strings.Split(filepath.ToSlash(pattern), "/") {
+		spelled[p] = true
+	}
+	for i, p := range parts {
+		dot := strings.HasPrefix(p, ".") || strings.HasPrefix(p, "_")
+		if dot && (i == len(parts)-1 || !spelled[p] && !strings.Contains(p, "=")) {
+			return true
+		}
+	}
+	return false
+}
+
+// saidBy is the error itself when the store knew what to say; it may be worth a retry.
+func saidBy(err error, op, format string, args ...any) *errs.Error {
+	var known *errs.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return errs.New(errs.Source, op, format, args...)
 }
 
 // noFiles says that nothing matches, with the nearest name if there is one.
@@ -177,7 +210,7 @@ func noFiles(ctx context.Context, format Format, patterns []string) error {
 			names[i] = filepath.Base(f.Name)
 		}
 		if n := errs.Near(filepath.Base(name), names); n != "" {
-			return e.WithHint("did you mean %q?", filepath.Join(filepath.Dir(name), n))
+			return e.WithHint("did you mean %q?", objstore.URL(s, filepath.Join(filepath.Dir(name), n)))
 		}
 	}
 	return e.WithHint("check the path; a relative one starts at the working directory, and a directory is searched for *%s", format.Extension())
@@ -194,16 +227,14 @@ func quoteAll(patterns []string) string {
 // openFile opens one file and says so when it cannot.
 func openFile(ctx context.Context, s objstore.Store, name string) (objstore.File, error) {
 	f, err := s.Open(ctx, name)
+	url := objstore.URL(s, name)
 	switch {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errs.New(errs.Source, "open", "the file %q is no longer there", name).WithHint("it was listed a moment ago; do not delete files that a query reads")
+		return nil, errs.New(errs.Source, "open", "the file %q is no longer there", url).WithHint("it was listed a moment ago; do not delete files that a query reads")
 	case errors.Is(err, fs.ErrPermission):
-		return nil, errs.New(errs.Source, "open", "cannot read %q: permission denied", name).WithHint("check who may read the file")
+		return nil, errs.New(errs.Source, "open", "cannot read %q: permission denied", url).WithHint("check who may read the file")
 	}
-	if e := errs.As(err); e.Transient {
-		return nil, e
-	}
-	return nil, errs.New(errs.Source, "open", "cannot open %q: %w", name, err)
+	return nil, saidBy(err, "open", "cannot open %q: %w", url, err)
 }

@@ -41,13 +41,9 @@ type member struct {
 // newSet lists the files and agrees on their columns.
 func newSet(ctx context.Context, format Format, req connectors.OpenRequest) (*set, []Ref, error) {
 	patterns := req.Settings.List("path")
-	store, infos, err := expand(ctx, format, patterns)
+	refs, err := expand(ctx, format, patterns)
 	if err != nil {
 		return nil, nil, err
-	}
-	refs := make([]Ref, len(infos))
-	for i, info := range infos {
-		refs[i] = Ref{store, info}
 	}
 	s := &set{format: format, union: req.Settings.Bool("union_by_name")}
 	if s.parts, err = readPartitions(names(refs), req.Settings.String("hive_partitioning")); err != nil {

@@ -2,8 +2,11 @@ package files
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
-	"strconv"
+	"io/fs"
+	"sync"
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/errs"
@@ -12,15 +15,38 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// Stream follows a set of files that grows. A split is one file; a file is taken as it is when it is first listed, so
-// new files must appear whole (written under another name and renamed). A position is the number of records read,
-// bad ones included.
+// Stream follows a set of files that grows. A split is one file, so that a file which comes late is read whatever its name; those that are
+// found together are begun in the order of their names. A file is taken as it is when it is first opened, so new files must appear
+// whole (written under another name and renamed), and one that changes afterwards ends the stream: what was read of it cannot be taken back.
 type Stream struct {
 	set      *set
 	patterns []string
 	bounded  bool
 	frozen   []Ref // bounded: the files
+
+	mu   sync.Mutex
+	read map[string]position // by split: what the files were when they were opened
 }
+
+// position is the number of records read of a file, bad ones included, and which file that was.
+type position struct {
+	records, size, modified int64 // modified in nanoseconds since 1970
+}
+
+func (p position) text() flow.Position {
+	return flow.Position(fmt.Sprintf("%d of %d@%d", p.records, p.size, p.modified))
+}
+
+func parsePosition(s flow.Position) (p position, ok bool) {
+	n, err := fmt.Sscanf(string(s), "%d of %d@%d", &p.records, &p.size, &p.modified)
+	return p, err == nil && n == 3 && p.records >= 0
+}
+
+func positionOf(info objstore.Info) position {
+	return position{size: info.Size, modified: info.Modified.UnixNano()}
+}
+
+func (p position) file() position { return position{size: p.size, modified: p.modified} }
 
 // NewStream agrees on the columns from the files that are there. Without any, the columns must be declared.
 func NewStream(ctx context.Context, format Format, req connectors.OpenRequest) (*Stream, error) {
@@ -28,7 +54,7 @@ func NewStream(ctx context.Context, format Format, req connectors.OpenRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{set: s, patterns: req.Settings.List("path")}, nil
+	return &Stream{set: s, patterns: req.Settings.List("path"), read: map[string]position{}}, nil
 }
 
 func (s *Stream) Fields() []types.Field { return s.set.fields }
@@ -53,15 +79,41 @@ func (s *Stream) refs(ctx context.Context) ([]Ref, error) {
 	if s.bounded {
 		return s.frozen, nil
 	}
-	store, infos, err := expand(ctx, s.set.format, s.patterns)
+	refs, err := expand(ctx, s.set.format, s.patterns)
 	if err != nil {
 		return nil, err
 	}
-	refs := make([]Ref, len(infos))
-	for i, info := range infos {
-		refs[i] = Ref{store, info}
+	for _, r := range refs {
+		if err := s.unchanged(r); err != nil {
+			return nil, err
+		}
 	}
 	return refs, nil
+}
+
+// unchanged fails when a file that was read, wholly or in part, is not the same any more.
+func (s *Stream) unchanged(r Ref) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was, read := s.read[r.Name()]
+	now := positionOf(r.Info)
+	if !read || was == now {
+		return nil
+	}
+	return errs.New(errs.Source, "read", "the file %q changed after it was read: it had %d bytes and now has %d, or was written again", r.Name(), was.size, now.size).
+		WithHint("add new files instead of changing those that a stream has read, and write them under another name first; to read it all again, start a pipeline with another id")
+}
+
+// Acknowledge tells, after a restart, which files were read before it, so that one that changed meanwhile is noticed.
+func (s *Stream) Acknowledge(_ context.Context, upTo map[string]flow.Position) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, at := range upTo {
+		if p, ok := parsePosition(at); ok {
+			s.read[id] = p.file()
+		}
+	}
+	return nil
 }
 
 // UntilLatest is the files that are there now.
@@ -70,23 +122,32 @@ func (s *Stream) UntilLatest(ctx context.Context) (flow.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{set: s.set, patterns: s.patterns, bounded: true, frozen: refs}, nil
+	return &Stream{set: s.set, patterns: s.patterns, bounded: true, frozen: refs, read: map[string]position{}}, nil
 }
 
 // Open reads one file from a record on.
 func (s *Stream) Open(ctx context.Context, split flow.Split, from flow.Position) (flow.Reader, error) {
-	skip := int64(0)
-	if from != "" {
-		n, err := strconv.ParseInt(string(from), 10, 64)
-		if err != nil || n < 0 {
-			return nil, errs.New(errs.State, "open", "%q is no position in the file %q", string(from), split.ID)
-		}
-		skip = n
-	}
 	ref, err := s.ref(ctx, split.ID)
 	if err != nil {
 		return nil, err
 	}
+	at := positionOf(ref.Info)
+	if from != "" {
+		was, ok := parsePosition(from)
+		if !ok {
+			return nil, errs.New(errs.State, "open", "%q is no position in the file %q", string(from), split.ID)
+		}
+		at.records = was.records
+		s.mu.Lock()
+		s.read[split.ID] = was.file()
+		s.mu.Unlock()
+	}
+	if err := s.unchanged(ref); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.read[split.ID] = at.file()
+	s.mu.Unlock()
 	parts, err := s.partsOf(ref)
 	if err != nil {
 		return nil, err
@@ -99,23 +160,26 @@ func (s *Stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 	for i := range columns {
 		columns[i] = i
 	}
-	return &reader{project: m.project(columns, types.ArrowSchema(s.set.fields)), at: skip, skip: skip}, nil
+	return &reader{project: m.project(columns, types.ArrowSchema(s.set.fields)), at: at, skip: at.records}, nil
 }
 
-func (s *Stream) ref(ctx context.Context, name string) (Ref, error) {
+func (s *Stream) ref(ctx context.Context, id string) (Ref, error) {
 	for _, r := range s.frozen {
-		if r.Name() == name {
+		if r.Name() == id {
 			return r, nil
 		}
 	}
-	store, _, err := objstore.For(s.patterns[0])
+	store, name, err := objstore.For(id)
 	if err != nil {
 		return Ref{}, err
 	}
 	info, err := store.Stat(ctx, name)
-	if err != nil {
-		return Ref{}, errs.New(errs.Source, "open", "the file %q cannot be opened: %w", name, err).
+	if errors.Is(err, fs.ErrNotExist) {
+		return Ref{}, errs.New(errs.Source, "open", "the file %q is no longer there", id).
 			WithHint("keep the files of a stream as long as a pipeline may read them again")
+	}
+	if err != nil {
+		return Ref{}, saidBy(err, "open", "the file %q cannot be opened: %w", id, err)
 	}
 	return Ref{store, info}, nil
 }
@@ -160,8 +224,8 @@ type reader struct {
 	project *projection
 	unit    int
 	batches Batches
-	at      int64 // records handed out
-	skip    int64 // records to leave out first
+	at      position // behind what was handed out
+	skip    int64    // records to leave out first
 
 	unknown, missing int64
 }
@@ -204,10 +268,10 @@ func (r *reader) Read(ctx context.Context, limit int) (rows flow.Rows, err error
 		if b = r.pass(b); b.Records == 0 {
 			continue
 		}
-		r.at += b.Records
-		out := flow.Rows{Bad: b.Bad, Next: flow.Position(strconv.FormatInt(r.at, 10))}
+		r.at.records += b.Records
+		out := flow.Rows{Bad: b.Bad, Next: r.at.text()}
 		if b.Rows != nil {
-			out.Batch, out.Places = r.project.apply(b.Rows), placesOf(r.project.m.ref.Name(), r.at-b.Records+1, b)
+			out.Batch, out.Places = r.project.apply(b.Rows), placesOf(r.project.m.ref.Name(), r.at.records-b.Records+1, b)
 			out.Bytes = estimate(file.Units()[r.unit], b.Records)
 		}
 		return out, nil

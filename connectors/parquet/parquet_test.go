@@ -385,7 +385,7 @@ func TestBadFiles(t *testing.T) {
 	}
 	wantError(t, map[string]string{"path": filepath.Join(dir, "goud.parquet")}, errs.Source, "no files match", "good.parquet")
 	wantError(t, map[string]string{"path": filepath.Join(dir, "*.pq")}, errs.Source, "no files match")
-	wantError(t, map[string]string{"path": "s3://bucket/x.parquet"}, errs.Unsupported, "s3://")
+	wantError(t, map[string]string{"path": "gs://bucket/x.parquet"}, errs.Unsupported, "gs://")
 	wantError(t, put(nil), errs.Source, "bad.parquet", "is empty")
 	wantError(t, put([]byte("a,b\n1,2\n")), errs.Source, "bad.parquet", "not a Parquet file")
 	wantError(t, put(whole[:len(whole)/2]), errs.Source, "bad.parquet", "truncated")

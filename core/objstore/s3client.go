@@ -15,6 +15,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
@@ -58,7 +59,7 @@ func (s *S3) connect(ctx context.Context) (*s3.Client, error) {
 	if s.client != nil {
 		return s.client, nil
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(s3HTTP()), config.WithRetryer(s3Retryer))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(s3HTTP()), config.WithRetryer(s3Retryer), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, errs.New(errs.Usage, "connect to S3", "the AWS configuration cannot be read: %v", err).
 			WithHint("check AWS_PROFILE, AWS_CONFIG_FILE and the files in ~/.aws")
