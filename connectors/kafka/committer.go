@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -27,7 +28,7 @@ type committer struct {
 	clock    clock.Clock
 	topic    string
 	id       string
-	pipeline string
+	options  []kgo.Opt // of clients that write to the topic
 
 	markers *markers
 	client  *kgo.Client // nil: the id must be taken (again) before anything is written
@@ -35,9 +36,9 @@ type committer struct {
 	begun   bool
 }
 
-func newCommitter(req connectors.SinkRequest, recs *records, c clock.Clock) *committer {
+func newCommitter(req connectors.SinkRequest, recs *records, c clock.Clock, opts []kgo.Opt) *committer {
 	id := transactionalID(req)
-	return &committer{records: recs, settings: req.Settings, clock: c, topic: req.Settings.String("topic"), id: id, pipeline: req.Pipeline,
+	return &committer{records: recs, settings: req.Settings, clock: c, topic: req.Settings.String("topic"), id: id, options: opts,
 		markers: newMarkers(req.Settings, c, id)}
 }
 
@@ -125,15 +126,9 @@ func final(err error) bool {
 // it must be that still: a client whose transaction took too long looks to the brokers like one that was fenced by
 // another process, and the signature tells them apart.
 func (c *committer) take(ctx context.Context, sign bool, first string) error {
-	opts, err := clientOptions(c.settings)
-	if err != nil {
-		return err
-	}
-	client, err := kgo.NewClient(append(opts,
+	client, err := kgo.NewClient(append(slices.Clone(c.options),
 		kgo.TransactionalID(c.id),
 		kgo.TransactionTimeout(c.settings.Duration("transaction_timeout")),
-		kgo.DefaultProduceTopic(c.topic),
-		kgo.MaxBufferedRecords(sendBatch),
 		kgo.RecordPartitioner(partitioner{c.markers.topic}),
 		kgo.RetryTimeout(10*time.Second),
 	)...)

@@ -213,7 +213,7 @@ func TestMarkerTopic(t *testing.T) {
 
 // What cannot be committed fails for good, and leaves nothing open.
 func TestCommitFailsForGood(t *testing.T) {
-	_, addr := broker(t, "out")
+	_, addr := broker(t, "out", "wide")
 	c := once(t, addr, "out", "p", nil)
 	begin(t, c, link(0), link(0))
 	e := epoch(1)
@@ -221,6 +221,16 @@ func TestCommitFailsForGood(t *testing.T) {
 	wantError(t, c.Commit(t.Context(), e), errs.Source, "max.message.bytes")
 	commit(t, c, 1)
 	holds(t, addr, "out", 1)
+	limit := "5000000"
+	if _, err := adm(t, addr).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "max.message.bytes", Value: &limit}}, "wide"); err != nil {
+		t.Fatal(err)
+	}
+	wide := once(t, addr, "wide", "p", map[string]string{"compression": "none"})
+	begin(t, wide, link(0), link(0))
+	e.Rows = []arrow.RecordBatch{sinkDelta(nil, strings.Repeat("x", 2<<20)).Batch}
+	if err := wide.Commit(t.Context(), e); err != nil {
+		t.Errorf("a row that the topic takes: %v", err)
+	}
 	e = epoch(2)
 	e.Rows = []arrow.RecordBatch{sinkDelta([]int64{-1}, "1.0").Batch}
 	wantError(t, c.Commit(t.Context(), e), errs.Unsupported, "changelog")

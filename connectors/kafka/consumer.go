@@ -25,17 +25,17 @@ type consumers struct {
 }
 
 // open starts fetching a partition with the first client that may.
-func (c *consumers) open(partition int32, at kgo.Offset) (*consumer, *queue, error) {
+func (c *consumers) open(partition int32, at kgo.Offset, next int64) (*consumer, *queue, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, one := range c.all {
-		if q, err := one.open(partition, at); q != nil || err != nil {
+		if q, err := one.open(partition, at, next); q != nil || err != nil {
 			return one, q, err
 		}
 	}
 	one := newConsumer(c.settings)
 	c.all = append(c.all, one)
-	q, err := one.open(partition, at)
+	q, err := one.open(partition, at, next)
 	return one, q, err
 }
 
@@ -59,6 +59,7 @@ type queue struct {
 	fetch  [][]*kgo.Record
 	bytes  int
 	paused bool
+	next   int64 // the offset that comes next, -1 while that is not known
 	err    error
 	news   chan struct{} // holds one token when something came
 }
@@ -75,7 +76,7 @@ func newConsumer(s connectors.Settings) *consumer {
 }
 
 // open starts fetching a partition; the queue is nil when the client has read it already.
-func (c *consumer) open(partition int32, at kgo.Offset) (*queue, error) {
+func (c *consumer) open(partition int32, at kgo.Offset, next int64) (*queue, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.used[partition] {
@@ -86,7 +87,7 @@ func (c *consumer) open(partition int32, at kgo.Offset) (*queue, error) {
 			return nil, err
 		}
 	}
-	q := &queue{news: make(chan struct{}, 1)}
+	q := &queue{next: next, news: make(chan struct{}, 1)}
 	c.queues[partition], c.used[partition] = q, true
 	c.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{c.topic: {partition: at}})
 	return q, nil
@@ -167,7 +168,7 @@ func (c *consumer) poll(ctx context.Context, client *kgo.Client, done chan struc
 			if q == nil {
 				return
 			}
-			if q.put(p.Records, p.Err) {
+			if q.put(p.Records, p.LogStartOffset, p.Err) {
 				client.PauseFetchPartitions(map[string][]int32{p.Topic: {p.Partition}})
 			}
 		})
@@ -178,21 +179,28 @@ func (c *consumer) failAll(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range c.queues {
-		q.put(nil, err)
+		q.put(nil, 0, err)
 	}
 }
 
 // put adds records; full says that fetching should pause.
-func (q *queue) put(recs []*kgo.Record, err error) (full bool) {
+//
+// AIDEV-NOTE: a client that does not know a partition yet moves an offset that is not there to the nearest that is, without
+// a word. What the log has lost is seen here, whatever the client did. Gaps within the log are compaction's and the ends of transactions.
+func (q *queue) put(recs []*kgo.Record, logStart int64, err error) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.tell()
+	if len(recs) > 0 && q.next >= 0 && recs[0].Offset > q.next && logStart > q.next && q.err == nil {
+		q.err = kerr.OffsetOutOfRange
+	}
 	if err != nil && !transient(err) && q.err == nil {
 		q.err = err
 	}
-	if len(recs) == 0 {
+	if len(recs) == 0 || q.err != nil && q.err != err {
 		return false
 	}
+	q.next = recs[len(recs)-1].Offset + 1
 	q.fetch = append(q.fetch, recs)
 	q.bytes += sizeOf(recs)
 	full = q.bytes > queueBytes && !q.paused
@@ -200,9 +208,10 @@ func (q *queue) put(recs []*kgo.Record, err error) (full bool) {
 	return full
 }
 
-// transient errors are retried by the client itself.
+// transient errors are retried by the client itself. A topic whose id is unknown is one that was made anew: the client
+// waits for a while before it says so.
 func transient(err error) bool {
-	return kerr.IsRetriable(err) || errors.Is(err, context.DeadlineExceeded)
+	return kerr.IsRetriable(err) && !errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func sizeOf(recs []*kgo.Record) int {

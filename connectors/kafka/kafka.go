@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
@@ -29,10 +30,13 @@ var connection = connectors.Options{
 	{Name: "brokers", Type: connectors.List, Env: "KAFKA_BROKERS", Required: true, Doc: "Brokers to ask for the cluster, comma separated.", Example: "localhost:9092"},
 	{Name: "topic", Type: connectors.String, Required: true, Doc: "The topic.", Example: "trades"},
 	{Name: "security_protocol", Type: connectors.Enum, Values: []string{"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}, Default: "PLAINTEXT", Doc: "Whether the connection is encrypted, and whether we log in."},
-	{Name: "sasl_mechanism", Type: connectors.Enum, Values: []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}, Default: "PLAIN", Doc: "How we log in."},
+	{Name: "sasl_mechanism", Type: connectors.Enum, Values: []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}, Default: "PLAIN", Doc: "How we log in."},
 	{Name: "sasl_username", Type: connectors.String, Doc: "User name.", Example: "${KAFKA_USER}"},
 	{Name: "sasl_password", Type: connectors.String, Secret: true, Doc: "Password; write a reference to an environment variable.", Example: "${KAFKA_PASSWORD}"},
+	{Name: "sasl_token", Type: connectors.String, Secret: true, Doc: "Token of the mechanism OAUTHBEARER.", Example: "${KAFKA_TOKEN}"},
 	{Name: "ssl_ca_location", Type: connectors.String, Doc: "File with the certificates that we trust, in PEM; the system's when absent.", Example: "/etc/ssl/kafka-ca.pem"},
+	{Name: "ssl_certificate_location", Type: connectors.String, Doc: "File with our certificate, in PEM, where brokers ask for one.", Example: "/etc/ssl/riverbed.pem"},
+	{Name: "ssl_key_location", Type: connectors.String, Doc: "File with the key of our certificate, in PEM; the file of the certificate when absent.", Example: "/etc/ssl/riverbed.key"},
 	{Name: "client_id", Type: connectors.String, Default: "riverbed", Doc: "Name under which brokers see us."},
 }
 
@@ -43,6 +47,8 @@ var Source = connectors.Source{
 		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json", "csv", "raw"}, Default: "json", Doc: "How the value of a record becomes a row."},
 		connectors.Option{Name: "start", Type: connectors.String, Default: "earliest", Doc: "Where to begin: earliest, latest, a point in time, or offsets by partition (0:120,1:80; partitions that are not named begin at the earliest).", Example: "2026-01-01T00:00:00Z"},
 		connectors.Option{Name: "isolation", Type: connectors.Enum, Values: []string{"read_committed", "read_uncommitted"}, Default: "read_committed", Doc: "Whether records of open and aborted transactions are read."},
+		connectors.Option{Name: "lost_records", Type: connectors.Enum, Values: []string{"fail", "skip"}, Default: "fail", Doc: "What to do when retention has removed records that were not read yet: fail, or go on with the first that is there, and a row of __bad that names the offsets."},
+		connectors.Option{Name: "group_id", Type: connectors.String, Doc: "Consumer group whose offsets show how far durable checkpoints are, for those who watch the lag; they are never read.", Example: "riverbed-trades"},
 		connectors.Option{Name: "tombstones", Type: connectors.Enum, Values: []string{"skip", "keep"}, Default: "skip", Doc: "Records without a value, unless they delete (upsert): leave them out, or read a row of NULLs."},
 		connectors.UpsertOption("a record is the new row of its key, from which the columns of the PRIMARY KEY are filled, and one without a value (tombstone) deletes the row. A record without a key goes to __bad."),
 		connectors.Option{Name: "key_format", Type: connectors.Enum, Values: []string{"text", "json"}, Doc: "With upsert: how the key of a record gives the columns of the PRIMARY KEY. text: it is the value of the one column; json: an object with a member for each. Left out, text for one column and json for several."},
@@ -66,36 +72,66 @@ func clientOptions(s connectors.Settings) ([]kgo.Opt, error) {
 	}
 	protocol := s.String("security_protocol")
 	if strings.HasSuffix(protocol, "SSL") {
-		conf := &tls.Config{MinVersion: tls.VersionTLS12}
-		if path := s.String("ssl_ca_location"); path != "" {
-			pem, err := os.ReadFile(path)
-			if err != nil {
-				return nil, errs.New(errs.Source, "connect", "cannot read the certificates of ssl_ca_location: %w", err)
-			}
-			conf.RootCAs = x509.NewCertPool()
-			if !conf.RootCAs.AppendCertsFromPEM(pem) {
-				return nil, errs.New(errs.Source, "connect", "the file %q of ssl_ca_location holds no certificate in PEM", path)
-			}
+		conf, err := tlsConfig(s)
+		if err != nil {
+			return nil, err
 		}
 		opts = append(opts, kgo.DialTLSConfig(conf))
 	}
 	if strings.HasPrefix(protocol, "SASL") {
-		user, pass := s.String("sasl_username"), s.String("sasl_password")
-		if user == "" {
-			return nil, errs.New(errs.Usage, "connect", "security_protocol = %s needs sasl_username and sasl_password", protocol)
-		}
-		var m sasl.Mechanism
-		switch s.String("sasl_mechanism") {
-		case "SCRAM-SHA-256":
-			m = scram.Auth{User: user, Pass: pass}.AsSha256Mechanism()
-		case "SCRAM-SHA-512":
-			m = scram.Auth{User: user, Pass: pass}.AsSha512Mechanism()
-		default:
-			m = plain.Auth{User: user, Pass: pass}.AsMechanism()
+		m, err := mechanism(s)
+		if err != nil {
+			return nil, err
 		}
 		opts = append(opts, kgo.SASL(m))
 	}
 	return opts, nil
+}
+
+func tlsConfig(s connectors.Settings) (*tls.Config, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if path := s.String("ssl_ca_location"); path != "" {
+		pem, err := os.ReadFile(path)
+		if err != nil {
+			return nil, errs.New(errs.Source, "connect", "cannot read the certificates of ssl_ca_location: %w", err)
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errs.New(errs.Source, "connect", "the file %q of ssl_ca_location holds no certificate in PEM", path)
+		}
+	}
+	if path := s.String("ssl_certificate_location"); path != "" {
+		key := s.String("ssl_key_location")
+		if key == "" {
+			key = path
+		}
+		own, err := tls.LoadX509KeyPair(path, key)
+		if err != nil {
+			return nil, errs.New(errs.Source, "connect", "cannot use the certificate of ssl_certificate_location: %w", err)
+		}
+		conf.Certificates = []tls.Certificate{own}
+	}
+	return conf, nil
+}
+
+func mechanism(s connectors.Settings) (sasl.Mechanism, error) {
+	name, user, pass := s.String("sasl_mechanism"), s.String("sasl_username"), s.String("sasl_password")
+	if name == "OAUTHBEARER" {
+		if s.String("sasl_token") == "" {
+			return nil, errs.New(errs.Usage, "connect", "sasl_mechanism = OAUTHBEARER needs sasl_token")
+		}
+		return oauth.Auth{Token: s.String("sasl_token")}.AsMechanism(), nil
+	}
+	if user == "" {
+		return nil, errs.New(errs.Usage, "connect", "security_protocol = %s needs sasl_username and sasl_password", s.String("security_protocol"))
+	}
+	switch name {
+	case "SCRAM-SHA-256":
+		return scram.Auth{User: user, Pass: pass}.AsSha256Mechanism(), nil
+	case "SCRAM-SHA-512":
+		return scram.Auth{User: user, Pass: pass}.AsSha512Mechanism(), nil
+	}
+	return plain.Auth{User: user, Pass: pass}.AsMechanism(), nil
 }
 
 // admin asks the cluster a question, at most attempts times.
@@ -156,30 +192,36 @@ func unreachable(s connectors.Settings, n int, err error) error {
 
 // partitionsOf lists the partitions of the topic.
 func partitionsOf(ctx context.Context, s connectors.Settings, c clock.Clock) ([]int32, error) {
+	t, err := topicOf(ctx, s, c)
+	return t.Partitions.Numbers(), err
+}
+
+// topicOf asks for the topic.
+func topicOf(ctx context.Context, s connectors.Settings, c clock.Clock) (kadm.TopicDetail, error) {
 	topic := s.String("topic")
 	unknown := 0
-	return admin(ctx, s, c, func(ctx context.Context, a *kadm.Client) ([]int32, error) {
+	return admin(ctx, s, c, func(ctx context.Context, a *kadm.Client) (kadm.TopicDetail, error) {
 		found, err := a.ListTopics(ctx, topic)
-		if err != nil {
-			return nil, err
-		}
 		t, ok := found[topic]
+		if err != nil {
+			return t, err
+		}
 		if !ok {
 			t.Err = kerr.UnknownTopicOrPartition
 		}
 		switch {
 		case t.Err == nil:
-			return t.Partitions.Numbers(), nil
+			return t, nil
 		case t.Err == kerr.UnknownTopicOrPartition:
 			// A broker may hear of a topic only after the one that created it has said that it is there.
 			if unknown++; unknown < attemptsUnknown {
-				return nil, t.Err
+				return t, t.Err
 			}
-			return nil, missingTopic(ctx, s, a, t.Err)
+			return t, missingTopic(ctx, s, a, t.Err)
 		case kerr.IsRetriable(t.Err):
-			return nil, t.Err
+			return t, t.Err
 		}
-		return nil, missingTopic(ctx, s, a, t.Err)
+		return t, missingTopic(ctx, s, a, t.Err)
 	})
 }
 

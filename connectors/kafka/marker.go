@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/riverbed/riverbed/connectors"
@@ -57,24 +56,8 @@ func (m *markers) ready(ctx context.Context) error {
 			return err
 		}
 	}
-	policy, err := admin(ctx, m.settings, m.clock, func(ctx context.Context, a *kadm.Client) (string, error) {
-		found, err := a.DescribeTopicConfigs(ctx, m.topic)
-		if err != nil {
-			return "", err
-		}
-		for _, r := range found {
-			if r.Err != nil { // such as no right to ask: then we trust whoever made the topic
-				return compact, nil
-			}
-			for _, c := range r.Configs {
-				if c.Key == "cleanup.policy" {
-					return c.MaybeValue(), nil
-				}
-			}
-		}
-		return compact, nil
-	})
-	if err == nil && policy != compact {
+	policy, err := topicConfig(ctx, m.settings, m.clock, m.topic, "cleanup.policy")
+	if err == nil && policy != "" && policy != compact { // without rights to ask, we trust whoever made it
 		return errs.New(errs.ExactlyOnce, "open sink", "the topic %q of the markers has cleanup.policy = %s, so that markers would be lost", m.topic, policy).
 			WithHint("set its cleanup.policy to compact, or give another with marker_topic")
 	}

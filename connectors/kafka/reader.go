@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,6 +34,7 @@ type stream struct {
 	clients  *consumers
 
 	mu    sync.Mutex
+	topic kadm.TopicID   // at the first look
 	first map[int32]bool // the partitions at the first look; later ones begin at their beginning
 }
 
@@ -113,12 +116,17 @@ func (s *stream) partitions(ctx context.Context) ([]int32, error) {
 		}
 		return parts, nil
 	}
-	parts, err := partitionsOf(ctx, s.settings, s.clock)
+	t, err := topicOf(ctx, s.settings, s.clock)
 	if err != nil {
 		return nil, err
 	}
+	parts := t.Partitions.Numbers()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.first != nil && s.topic != t.ID {
+		return nil, s.madeAnew()
+	}
+	s.topic = t.ID
 	if s.first == nil {
 		s.first = map[int32]bool{}
 		for _, p := range parts {
@@ -126,6 +134,11 @@ func (s *stream) partitions(ctx context.Context) ([]int32, error) {
 		}
 	}
 	return parts, nil
+}
+
+func (s *stream) madeAnew() error {
+	return errs.New(errs.Source, "read", "the topic %q was deleted and made anew, so that its offsets are others", s.settings.String("topic")).
+		WithHint("its records are not those that were read before: begin anew, as another pipeline or with new checkpoints")
 }
 
 // UntilLatest ends each partition where it ends now: for read_committed before the first transaction still open.
@@ -160,7 +173,7 @@ func (s *stream) UntilLatest(ctx context.Context) (flow.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, key: s.key, start: s.start, first: s.first, clients: &consumers{settings: s.settings}, ends: ends}, nil
+	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, key: s.key, start: s.start, topic: s.topic, first: s.first, clients: &consumers{settings: s.settings}, ends: ends}, nil
 }
 
 // Open reads a partition from an offset, or from where the option start says.
@@ -169,17 +182,20 @@ func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 	if err != nil {
 		return nil, errs.New(errs.State, "open", "%q is no partition of the topic %q", split.ID, s.settings.String("topic"))
 	}
-	r := &reader{s: s, partition: int32(n), split: split.ID, next: -1, end: -1}
+	r := &reader{s: s, partition: int32(n), split: split.ID, next: -1, epoch: -1, end: -1}
 	if r.rows, err = newRows(s.settings, s.fields, s.key); err != nil {
 		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
 	}
 	at := s.start.offset(r.partition, s.known(r.partition))
 	if from != "" {
-		offset, err := strconv.ParseInt(string(from), 10, 64)
-		if err != nil || offset < 0 {
-			return nil, errs.New(errs.State, "open", "%q is no offset of the topic %q", string(from), s.settings.String("topic"))
+		p, err := parsePosition(from)
+		if err != nil {
+			return nil, errs.New(errs.State, "open", "a position in the topic %q: %w", s.settings.String("topic"), err)
 		}
-		at, r.next = kgo.NewOffset().At(offset), offset
+		if p.topic != (kadm.TopicID{}) && p.topic != s.id() {
+			return nil, s.madeAnew()
+		}
+		at, r.next, r.epoch = kgo.NewOffset().At(p.offset).WithEpoch(p.epoch), p.offset, p.epoch
 	} else if exact, ok := s.start.exact(r.partition); ok {
 		r.next = exact
 	}
@@ -194,15 +210,21 @@ func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 				return nil, err
 			}
 		}
-		at = kgo.NewOffset().At(r.next)
+		at = kgo.NewOffset().At(r.next).WithEpoch(r.epoch)
 		if r.next >= r.end {
 			return r, nil // nothing to read, no client needed
 		}
 	}
-	if r.consumer, r.queue, err = s.clients.open(r.partition, at); err != nil {
+	if r.consumer, r.queue, err = s.clients.open(r.partition, at, r.next); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+func (s *stream) id() kadm.TopicID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.topic
 }
 
 func (s *stream) known(partition int32) bool {
@@ -241,9 +263,10 @@ type reader struct {
 	queue     *queue // nil: nothing to read
 	rows      *rows
 
-	recs []*kgo.Record // fetched and not yet decoded
-	next int64         // offset of the next record, -1 before the first
-	end  int64         // -1: never ends
+	recs  []*kgo.Record // fetched and not yet decoded
+	next  int64         // offset of the next record, -1 before the first
+	epoch int32         // of the record before, -1: not known
+	end   int64         // -1: never ends
 
 	tombstones atomic.Int64
 }
@@ -256,7 +279,7 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 		}
 		recs, err := r.consumer.take(r.partition, r.queue)
 		if err != nil {
-			return flow.Rows{}, r.failed(err)
+			return r.failed(ctx, err)
 		}
 		if r.recs = recs; len(recs) > 0 {
 			break
@@ -281,7 +304,7 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 			break
 		}
 		done++
-		r.next = rec.Offset + 1
+		r.next, r.epoch = rec.Offset+1, rec.LeaderEpoch
 		out.Bytes += int64(len(rec.Key) + len(rec.Value))
 		switch {
 		case rec.Attrs.IsControl():
@@ -301,22 +324,108 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 	if r.rows.n > 0 {
 		out.Batch, out.Places = r.rows.batch(), places
 	}
-	out.Next = flow.Position(strconv.FormatInt(r.next, 10))
+	out.Next = r.position()
 	return out, nil
 }
 
-// failed says what the user can do about an error that the client does not retry.
-func (r *reader) failed(err error) error {
-	topic := r.s.settings.String("topic")
-	switch {
-	case errors.Is(err, kerr.OffsetOutOfRange):
-		return errs.New(errs.Source, "read", "partition %d of the topic %q does not hold the offset %d any more", r.partition, topic, max(r.next, 0)).
-			WithHint("the topic's retention has removed it; begin anew from start = 'earliest', and keep records longer than a pipeline may stand still")
-	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
-		return errs.New(errs.Source, "read", "the topic %q or its partition %d is no longer there: %w", topic, r.partition, err)
-	}
-	return errs.New(errs.Source, "read", "partition %d of the topic %q cannot be read: %w", r.partition, topic, err)
+func (r *reader) position() flow.Position {
+	return flow.Position(position{r.next, r.epoch, r.s.id()}.String())
 }
+
+// failed says what the user can do about an error that the client does not retry, or skips what is lost when told so.
+func (r *reader) failed(ctx context.Context, err error) (flow.Rows, error) {
+	topic := r.s.settings.String("topic")
+	var lost *kgo.ErrDataLoss
+	switch {
+	case errors.Is(err, kerr.OffsetOutOfRange), errors.As(err, &lost):
+		return r.lost(ctx)
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
+		return flow.Rows{}, errs.New(errs.Source, "read", "the topic %q or its partition %d is no longer there: %w", topic, r.partition, err)
+	}
+	return flow.Rows{}, errs.New(errs.Source, "read", "partition %d of the topic %q cannot be read: %w", r.partition, topic, err)
+}
+
+// lost: the partition does not hold the next record.
+func (r *reader) lost(ctx context.Context) (flow.Rows, error) {
+	topic, next := r.s.settings.String("topic"), max(r.next, 0)
+	sp, err := r.s.span(ctx, r.partition)
+	if err != nil {
+		return flow.Rows{}, err
+	}
+	if next >= sp.begin {
+		return flow.Rows{}, errs.New(errs.Source, "read", "partition %d of the topic %q has lost records: it ends at %d, and was read up to %d", r.partition, topic, sp.end, next).
+			WithHint("the brokers have lost what they had acknowledged (an unclean election, or a disk), or the topic was made anew; begin anew, as another pipeline or with new checkpoints")
+	}
+	if r.s.settings.String("lost_records") != "skip" {
+		return flow.Rows{}, errs.New(errs.Source, "read", "partition %d of the topic %q does not hold the offset %d any more; it begins at %d", r.partition, topic, next, sp.begin).
+			WithHint("the topic's retention has removed it. Set lost_records = 'skip' to go on without, or begin anew from start = 'earliest'; and keep records longer than a pipeline may stand still")
+	}
+	bad := flow.BadRow{Source: r.s.name, Split: r.split, Position: strconv.FormatInt(next, 10), Time: r.s.clock.Now(),
+		Error: fmt.Sprintf("the records at the offsets %d to %d were removed by the topic's retention before they were read", next, sp.begin-1)}
+	if err := r.Close(); err != nil {
+		return flow.Rows{}, err
+	}
+	r.next, r.epoch = sp.begin, -1
+	if r.end < 0 || r.next < r.end {
+		if r.consumer, r.queue, err = r.s.clients.open(r.partition, kgo.NewOffset().At(r.next), r.next); err != nil {
+			return flow.Rows{}, err
+		}
+	}
+	return flow.Rows{Bad: []flow.BadRow{bad}, Next: r.position()}, nil
+}
+
+// span is what a partition holds now.
+func (s *stream) span(ctx context.Context, partition int32) (span, error) {
+	topic := s.settings.String("topic")
+	return admin(ctx, s.settings, s.clock, func(ctx context.Context, a *kadm.Client) (span, error) {
+		first, err := a.ListStartOffsets(ctx, topic)
+		if err == nil {
+			err = first.Error()
+		}
+		if err != nil {
+			return span{}, err
+		}
+		last, err := a.ListEndOffsets(ctx, topic)
+		if err == nil {
+			err = last.Error()
+		}
+		f, _ := first.Lookup(topic, partition)
+		l, _ := last.Lookup(topic, partition)
+		return span{f.Offset, l.Offset}, err
+	})
+}
+
+// Acknowledge shows how far checkpoints are to those who watch the group. Nothing reads it here, so that a failure is no fault of the pipeline.
+func (s *stream) Acknowledge(ctx context.Context, upTo map[string]flow.Position) error {
+	group, topic := s.settings.String("group_id"), s.settings.String("topic")
+	if group == "" {
+		return nil
+	}
+	var offsets kadm.Offsets
+	for split, at := range upTo {
+		n, err := strconv.ParseInt(split, 10, 32)
+		if err != nil || at == "" {
+			continue
+		}
+		p, err := parsePosition(at)
+		if err != nil {
+			return errs.New(errs.State, "acknowledge", "a position in the topic %q: %w", topic, err)
+		}
+		offsets.Add(kadm.Offset{Topic: topic, Partition: int32(n), At: p.offset, LeaderEpoch: p.epoch})
+	}
+	ctx, cancel := context.WithTimeout(ctx, acknowledgeWithin)
+	defer cancel()
+	_, err := admin(ctx, s.settings, s.clock, func(ctx context.Context, a *kadm.Client) (struct{}, error) {
+		return struct{}{}, a.CommitAllOffsets(ctx, group, offsets)
+	})
+	if err != nil {
+		return errs.As(err).AsTransient()
+	}
+	return nil
+}
+
+// acknowledgeWithin bounds how long the next checkpoint waits for those who watch.
+const acknowledgeWithin = 5 * time.Second
 
 // SkippedTombstones is the number of records without a value that were left out.
 func (r *reader) SkippedTombstones() int64 { return r.tombstones.Load() }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -26,6 +27,7 @@ var Sink = connectors.Sink{
 		connectors.Option{Name: "upsert", Type: connectors.Bool, Default: "false", Doc: "Write what becomes of keys: the new row, or a record without a value (tombstone) when it went, one a key and epoch. It takes queries whose rows change; the key must be unique in the query."},
 		connectors.Option{Name: "create", Type: connectors.Bool, Default: "true", Doc: "Create the topic, and the topic of the markers, when it is missing."},
 		connectors.Option{Name: "partitions", Type: connectors.Int, Doc: "Partitions of a topic that is created; the broker's default when absent.", Example: "3"},
+		connectors.Option{Name: "compression", Type: connectors.Enum, Values: []string{"none", "gzip", "snappy", "lz4", "zstd"}, Default: "lz4", Doc: "How batches of records are compressed."},
 		connectors.ChangelogOption,
 		connectors.Option{Name: "marker_topic", Type: connectors.String, Default: "__riverbed_markers", Doc: "Under exactly_once: the compacted topic that keeps the last committed epoch of each sink. It belongs to the rows: whoever empties it, or copies the rows without it, ends what is known of them."},
 		connectors.Option{Name: "transactional_id", Type: connectors.String, Doc: "Under exactly_once: under what id we write, and the key of our marker; riverbed/<pipeline>/<topic> when absent. Give one where rights are granted by ids, or where a pipeline has several sinks to one topic.", Example: "team-a.trades"},
@@ -65,15 +67,15 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 	if _, err := partitionsOf(ctx, s, c); err != nil {
 		return nil, err
 	}
-	if req.ExactlyOnce {
-		return newCommitter(req, recs, c), nil
-	}
-	opts, err := clientOptions(s)
+	opts, err := produceOptions(ctx, s, c)
 	if err != nil {
 		return nil, err
 	}
+	if req.ExactlyOnce {
+		return newCommitter(req, recs, c, opts), nil
+	}
 	w := &writer{rows: recs.epoch(), topic: topic, failed: newFailure(topic)}
-	w.client, err = kgo.NewClient(append(opts, kgo.DefaultProduceTopic(w.topic), kgo.MaxBufferedRecords(sendBatch), kgo.RecordRetries(100))...)
+	w.client, err = kgo.NewClient(append(opts, kgo.RecordRetries(100))...)
 	if err != nil {
 		return nil, errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
 	}
@@ -86,6 +88,46 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 		return nil, err
 	}
 	return w, nil
+}
+
+// produceOptions are what a client needs that writes to the topic.
+func produceOptions(ctx context.Context, s connectors.Settings, c clock.Clock) ([]kgo.Opt, error) {
+	opts, err := clientOptions(s)
+	if err != nil {
+		return nil, err
+	}
+	topic := s.String("topic")
+	limit, err := topicConfig(ctx, s, c, topic, "max.message.bytes")
+	if err != nil {
+		return nil, err
+	}
+	// A batch that is larger is refused; without rights to ask, the client's own limit is Kafka's default.
+	if n, err := strconv.ParseInt(limit, 10, 32); err == nil && n > 0 {
+		opts = append(opts, kgo.ProducerBatchMaxBytes(int32(min(n, mostBatchBytes))))
+	}
+	codec := map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()}
+	return append(opts, kgo.ProducerBatchCompression(codec[s.String("compression")]), kgo.DefaultProduceTopic(topic), kgo.MaxBufferedRecords(sendBatch)), nil
+}
+
+// mostBatchBytes is what the client sends at most in one request, with room for what is around a batch.
+const mostBatchBytes = 99 << 20
+
+// topicConfig asks for a setting of a topic; "" when we may not know.
+func topicConfig(ctx context.Context, s connectors.Settings, c clock.Clock, topic, key string) (string, error) {
+	return admin(ctx, s, c, func(ctx context.Context, a *kadm.Client) (string, error) {
+		found, err := a.DescribeTopicConfigs(ctx, topic)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range found {
+			for _, c := range r.Configs {
+				if c.Key == key {
+					return c.MaybeValue(), nil
+				}
+			}
+		}
+		return "", nil
+	})
 }
 
 // createTopic makes a topic unless it exists, with the broker's replication and, below zero, its number of partitions.
