@@ -45,6 +45,8 @@ type parquetFile struct {
 	leaves []leaf
 	fields []types.Field
 	units  []files.Unit
+
+	manifest *pqarrow.SchemaManifest
 }
 
 // Open reads the footer.
@@ -69,7 +71,7 @@ func (f Format) Open(ctx context.Context, ref files.Ref, _ []types.Field) (_ fil
 	if err != nil {
 		return nil, files.Corrupt(f, ref.Name(), err)
 	}
-	p := &parquetFile{ref: ref, meta: rdr.MetaData()}
+	p := &parquetFile{ref: ref, meta: rdr.MetaData(), manifest: arrowReader.Manifest}
 	if p.leaves, err = leaves(arrowReader.Manifest, p.meta.Schema); err != nil {
 		return nil, fmt.Errorf("file %q: %w", ref.Name(), err)
 	}

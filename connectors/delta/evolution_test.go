@@ -1,0 +1,126 @@
+package delta_test
+
+import (
+	"strings"
+	"testing"
+
+	ct "github.com/riverbed/riverbed/connectors/connectortest"
+	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+const person = `{"type":"struct","fields":[%a,%b]}`
+
+// structs are a column of STRUCT(a, b) as a file names its fields.
+func structs(name, a, b string, values ...types.Value) col {
+	return col{name: name, t: types.StructOf(types.Field{Name: a, Type: types.Int64}, types.Field{Name: b, Type: types.String}), values: values}
+}
+
+// Columns that came later are NULL, those that left are not read, a nested one as well.
+func TestMissingColumns(t *testing.T) {
+	m := newMaker(t)
+	nested := func(b string) string {
+		return strings.NewReplacer("%a", field("a", "long"), "%b", field(b, "string")).Replace(person)
+	}
+	m.commit("protocol", protocol(1), "metaData", table(field("id", "long")+","+field("s", nested("old"))),
+		"add", m.file("a.parquet", nil, longs("id", 1, 2), structs("s", "a", "old", []types.Value{int64(1), "x"}, nil)))
+	list := `{"type":"array","elementType":` + nested("b") + `,"containsNull":true}`
+	dict := `{"type":"map","keyType":"string","valueType":` + nested("b") + `,"valueContainsNull":true}`
+	m.commit("metaData", table(strings.Join([]string{field("new", "string"), field("s", nested("b")), field("id", "long"), field("l", list), field("m", dict)}, ",")))
+	want(t, m.scan(), `NULL|{"a":1,"b":null}|1|NULL|NULL`, "NULL|NULL|2|NULL|NULL")
+	if st := m.open().Stats(); !st.Exact || st.Rows != 2 {
+		t.Errorf("%+v", st)
+	}
+	want(t, ct.Scan(t, m.open(), flow.ScanRequest{Filters: []flow.Predicate{{Column: 0, Op: flow.CmpEq, Values: []types.Value{"x"}}}}))
+
+	// A file whose structs are in another order, in lists and maps.
+	turned := types.StructOf(types.Field{Name: "b", Type: types.String}, types.Field{Name: "a", Type: types.Int64})
+	m.commit("add", m.file("b.parquet", nil, longs("id", 3, 4, 5),
+		col{name: "l", t: types.ListOf(turned), values: []types.Value{[]types.Value{[]types.Value{"p", int64(1)}, nil}, nil, []types.Value{[]types.Value{nil, int64(2)}}}},
+		col{name: "m", t: types.MapOf(types.String, turned), values: []types.Value{nil, []types.MapEntry{{Key: "k", Value: []types.Value{"q", int64(3)}}}, []types.MapEntry{}}}))
+	want(t, ct.Scan(t, m.open(), flow.ScanRequest{Columns: []int{2, 3, 4}}), "1|NULL|NULL", "2|NULL|NULL",
+		`3|[{"a":1,"b":"p"},null]|NULL`, `4|NULL|[{"key":"k","value":{"a":3,"b":"q"}}]`, `5|[{"a":2,"b":null}]|[]`)
+	want(t, ct.Scan(t, m.open(), flow.ScanRequest{Columns: []int{3}, BatchRows: 2})[2:], `[{"a":1,"b":"p"},null]`, "NULL", `[{"a":2,"b":null}]`)
+}
+
+func TestWidening(t *testing.T) {
+	m := newMaker(t)
+	m.commit("protocol", protocol(3, "typeWidening"), "metaData", table(field("n", "integer")+","+field("f", "float")),
+		"add", m.file("a.parquet", map[string]any{"stats": `{"numRecords":2,"minValues":{"n":1},"maxValues":{"n":2},"nullCount":{"n":0}}`},
+			col{name: "n", t: types.Int32, values: []types.Value{int64(1), int64(2)}}, col{name: "f", t: types.Float32, values: []types.Value{float32(0.5), nil}}))
+	m.commit("metaData", table(field("n", "long")+","+field("f", "double")))
+	want(t, m.scan(), "1|0.5", "2|NULL")
+	want(t, ct.Scan(t, m.open(), flow.ScanRequest{Filters: []flow.Predicate{{Column: 0, Op: flow.CmpEq, Values: []types.Value{int64(7)}}}}))
+	m.commit("metaData", table(field("n", "string")+","+field("f", "double")))
+	m.fails(nil, "a.parquet", `column "n" is INTEGER in the file and VARCHAR in the table`)
+}
+
+// INT96 and timestamps of old writers are in UTC, as Delta says, though the files do not.
+func TestTimestamps(t *testing.T) {
+	m := newMaker(t)
+	m.commit("protocol", protocol(3, "timestampNtz"), "metaData", table(field("z", "timestamp")+","+field("l", "timestamp_ntz")),
+		"add", m.file("a.parquet", nil, col{name: "z", t: types.TsUS, values: []types.Value{int64(1), nil}}, col{name: "l", t: types.TsUS, values: []types.Value{nil, int64(2)}}))
+	if got := ct.Columns(m.open().Fields()); got != "z TIMESTAMP WITH TIME ZONE, l TIMESTAMP" {
+		t.Fatal(got)
+	}
+	want(t, m.scan(), "1970-01-01T00:00:00.000001Z|NULL", "NULL|1970-01-01T00:00:00.000002")
+}
+
+func TestColumnMapping(t *testing.T) {
+	for _, mode := range []string{"name", "id"} {
+		t.Run(mode, func(t *testing.T) {
+			m := newMaker(t)
+			inner := strings.NewReplacer("%a", mapped("first", "long", "col-a", 4), "%b", mapped("second", "string", "col-b", 5)).Replace(person)
+			fields := strings.Join([]string{mapped("an id", "long", "col-1", 1), mapped("who", inner, "col-2", 2), mapped("part", "string", "col-3", 3)}, ",")
+			properties := map[string]any{"delta.columnMapping.mode": mode}
+			one, two := longs("col-1", 1, 2), structs("col-2", "col-a", "col-b", []types.Value{int64(7), "x"}, nil)
+			if mode == "id" { // names in the file are of another engine
+				one.name, two.name = "x", "y"
+			}
+			one.id, two.id = 1, 2
+			m.commit("protocol", protocol(3, "columnMapping"), "metaData", table(fields, "configuration", properties, "partitionColumns", []string{"part"}),
+				"add", m.file("a.parquet", map[string]any{"partitionValues": map[string]any{"col-3": "p"}, "stats": `{"numRecords":2,"minValues":{"col-1":1},"maxValues":{"col-1":2},"nullCount":{"col-1":0}}`}, one, two))
+			r := m.open()
+			if got := ct.Columns(r.Fields()); got != `an id BIGINT, who STRUCT("first" BIGINT, "second" VARCHAR), part VARCHAR` && got != `an id BIGINT, who STRUCT(first BIGINT, second VARCHAR), part VARCHAR` {
+				t.Fatal(got)
+			}
+			want(t, m.scan(), `1|{"first":7,"second":"x"}|p`, "2|NULL|p")
+			if st := r.Stats().Columns[0]; st.Max != int64(2) {
+				t.Errorf("%+v", st)
+			}
+			// Renamed, and one dropped and made anew: the old values are another column's.
+			fields = strings.Join([]string{mapped("key", "long", "col-1", 1), mapped("who", "string", "col-9", 9), mapped("part", "string", "col-3", 3)}, ",")
+			m.commit("metaData", table(fields, "configuration", properties, "partitionColumns", []string{"part"}))
+			want(t, m.scan(), "1|NULL|p", "2|NULL|p")
+		})
+	}
+}
+
+func TestSchemaErrors(t *testing.T) {
+	for _, c := range []struct {
+		fields string
+		more   []any
+		words  []string
+	}{
+		{field("a", "variant"), nil, []string{`column "a"`, `"variant"`, "not read"}},
+		{field("a", `{"type":"array","elementType":"geometry"}`), nil, []string{`column "a"`, `"geometry"`}},
+		{field("a", "decimal(39,0)"), nil, []string{"decimal(39,0)"}},
+		{field("a", "long"), []any{"configuration", map[string]any{"delta.columnMapping.mode": "hash"}}, []string{`"hash"`}},
+		{field("a", "long"), []any{"configuration", map[string]any{"delta.columnMapping.mode": "name"}}, []string{`column "a" has no physical name`}},
+		{field("a", "long"), []any{"partitionColumns", []string{"b"}}, []string{`partitioned by "b"`}},
+		{field("a", "long") + ",", nil, []string{"not JSON"}},
+	} {
+		m := newMaker(t)
+		m.commit("protocol", protocol(2), "metaData", table(c.fields, c.more...))
+		_, err := ct.TryRelation(source, m.options())
+		if err == nil {
+			t.Errorf("%s: no error", c.fields)
+			continue
+		}
+		for _, w := range c.words {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("the error lacks %q: %v", w, err)
+			}
+		}
+	}
+}
