@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,14 +54,11 @@ func decodeManifest(name string, data []byte, version string) (*Manifest, error)
 		return nil, corrupt(name, "it has no checksum")
 	}
 	at += len(sumAt)
-	want, err := hex.DecodeString(string(data[at : at+len(noSum)]))
-	if err != nil {
-		return nil, corrupt(name, "its checksum is no number")
-	}
+	want := string(data[at : at+len(noSum)])
 	zeroed := bytes.Clone(data)
 	copy(zeroed[at:], noSum)
-	if sum := fmt.Sprintf("%08x", crc32.Checksum(zeroed, castagnoli)); sum != hex.EncodeToString(want) {
-		return nil, corrupt(name, "its checksum is %s and not %x", sum, want)
+	if sum := fmt.Sprintf("%08x", crc32.Checksum(zeroed, castagnoli)); sum != want {
+		return nil, corrupt(name, "its checksum is %s and not %s", sum, want)
 	}
 	m := &Manifest{}
 	if err := json.Unmarshal(data, m); err != nil {

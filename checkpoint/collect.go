@@ -2,7 +2,9 @@ package checkpoint
 
 import (
 	"context"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/riverbed/riverbed/core/flow"
 )
@@ -62,7 +64,48 @@ func (s *Store) collect(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.collectLeases(ctx)
+	if err := s.collectLeases(ctx); err != nil {
+		return err
+	}
+	return s.sweep(ctx)
+}
+
+// sweep deletes, once, what a file system has of uploads that ended with their process: temporary files of older leases and of
+// epochs that are published. Others may be ours and under way.
+func (s *Store) sweep(ctx context.Context) error {
+	if s.swept {
+		return nil
+	}
+	for _, pattern := range []string{".*.tmp", "data/.*.tmp"} {
+		found, err := s.list(ctx, pattern)
+		if err != nil {
+			return err
+		}
+		for _, name := range found {
+			if s.leftOver(name) {
+				if err := s.delete(ctx, name); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	s.swept = true
+	return nil
+}
+
+// leftOver reports whether a temporary file, which is named after what it was to become, is of an upload that has ended.
+func (s *Store) leftOver(name string) bool {
+	of := strings.TrimPrefix(path.Base(name), ".")
+	if of, _, ok := strings.Cut(of, ".rbd."); ok {
+		fence, ours := fenceOf(of)
+		return ours && fence < s.fence()
+	}
+	of, _, _ = strings.Cut(of, ".json.")
+	if n, ok := numberOf(of, "lease-", ""); ok {
+		return n < s.fence()
+	}
+	n, ok := numberOf(of, "manifest-", "")
+	return ok && n <= int64(s.known().Epoch)
 }
 
 // protected are the names that may not be deleted. A manifest that cannot be read protects everything.

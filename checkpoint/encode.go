@@ -5,6 +5,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -34,10 +35,19 @@ func (s *Store) newObject(ctx context.Context, name string, first, last flow.Epo
 		return nil, storeFailed(ctx, errs.Checkpoint, "write", s.at(name), err)
 	}
 	w := &objectWriter{up: up, object: Object{Name: name, Epochs: [2]flow.Epoch{first, last}}, sum: crc32.New(castagnoli), part: crc32.New(castagnoli)}
-	// One goroutine, this one: an epoch is encoded behind running steps, which need the processors.
-	w.zip, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
-	return w, err
+	w.zip = encoders.Get().(*zstd.Encoder)
+	return w, nil
 }
+
+// encoders are used again, as each has megabytes of tables. They run on the goroutine that calls them: an epoch is encoded behind running steps, which
+// need the processors.
+var encoders = sync.Pool{New: func() any {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic(errs.Bug("checkpoint", "%v", err)) // the options are constant
+	}
+	return e
+}}
 
 // Write takes bytes of the section.
 func (w *objectWriter) Write(p []byte) (int, error) {
@@ -117,7 +127,11 @@ func (w *objectWriter) commit() (Object, error) {
 }
 
 // abort drops what was not committed.
-func (w *objectWriter) abort() { _ = w.up.Abort() }
+func (w *objectWriter) abort() {
+	_ = w.up.Abort()
+	w.zip.Reset(nil)
+	encoders.Put(w.zip)
+}
 
 // sectionKey names what is put together: a section has the rows of all parts of one table.
 type sectionKey struct {

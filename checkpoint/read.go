@@ -206,9 +206,9 @@ func (r *summed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// raw reads a section as it lies in its object.
+// rawSection reads a section as it lies in its object.
 func rawSection(f objstore.File, at SectionIndex) *summed {
-	return &summed{r: bufio.NewReaderSize(io.NewSectionReader(f, at.Offset, at.Length), 256<<10), sum: crc32.New(castagnoli)}
+	return &summed{r: bufio.NewReaderSize(io.NewSectionReader(f, at.Offset, at.Length), int(min(at.Length, 256<<10))), sum: crc32.New(castagnoli)}
 }
 
 func (s *Store) openSection(ctx context.Context, f objstore.File, o Object, at SectionIndex) (*sectionReader, error) {

@@ -64,6 +64,7 @@ type Store struct {
 	writing string                  // of them, that of the epoch being written
 	merged  *merged                 // that no published manifest names yet
 
+	swept     bool // of what older processes left; of tendOnce alone
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 	published chan struct{} // something to collect or to merge
