@@ -32,7 +32,7 @@ type objectWriter struct {
 func (s *Store) newObject(ctx context.Context, name string, first, last flow.Epoch) (*objectWriter, error) {
 	up, err := s.objects.Create(ctx, s.at(name))
 	if err != nil {
-		return nil, storeFailed(ctx, errs.Checkpoint, "write", s.at(name), err)
+		return nil, storeFailed(ctx, errs.Checkpoint, "write", s.url(name), err)
 	}
 	w := &objectWriter{up: up, object: Object{Name: name, Epochs: [2]flow.Epoch{first, last}}, sum: crc32.New(castagnoli), part: crc32.New(castagnoli)}
 	w.zip = encoders.Get().(*zstd.Encoder)

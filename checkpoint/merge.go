@@ -218,7 +218,7 @@ func (s *Store) copySection(ctx context.Context, w *objectWriter, in input) erro
 		return s.readFailed(ctx, in.object.Name, raw.failed)
 	}
 	if raw.n != in.at.Length || raw.sum.Sum32() != in.at.CRC {
-		return corrupt(s.at(in.object.Name), "the checksum of its section of %s %s is %08x and not %08x", in.at.Owner, in.at.Table, raw.sum.Sum32(), in.at.CRC)
+		return corrupt(s.url(in.object.Name), "the checksum of its section of %s %s is %08x and not %08x", in.at.Owner, in.at.Table, raw.sum.Sum32(), in.at.CRC)
 	}
 	return nil
 }

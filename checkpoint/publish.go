@@ -69,7 +69,7 @@ func (s *Store) putManifest(ctx context.Context, m *Manifest, data []byte) error
 
 // refused says why another manifest of this epoch is there.
 func (s *Store) refused(m *Manifest, there []byte) error {
-	other, err := decodeManifest(s.at(manifestName(m.Epoch)), there, s.o.Version)
+	other, err := decodeManifest(s.url(manifestName(m.Epoch)), there, s.o.Version)
 	if err == nil && other.Fence == s.fence() {
 		return errs.New(errs.Checkpoint, "checkpoint", "epoch %d was published by an earlier attempt, with other content", m.Epoch).
 			WithHint("start the pipeline again: it goes on from what was published")

@@ -55,7 +55,7 @@ func (s *Store) ReadOnce(ctx context.Context, m *Manifest, epoch flow.Epoch, own
 			return rows, nil
 		}
 	}
-	return nil, errs.New(errs.State, "restore", "%s names no rows of epoch %d for %q", s.at(manifestName(m.Epoch)), epoch, owner)
+	return nil, errs.New(errs.State, "restore", "%s names no rows of epoch %d for %q", s.url(manifestName(m.Epoch)), epoch, owner)
 }
 
 // readObject visits the sections that are wanted. Sections without their checksum are never visited whole; pieces of state are
@@ -114,8 +114,8 @@ func visitSection(ctx context.Context, r *sectionReader, visit func(Section) err
 
 // open opens an object whose size is right.
 func (s *Store) open(ctx context.Context, o Object) (objstore.File, error) {
-	name := s.at(o.Name)
-	f, err := s.objects.Open(ctx, name)
+	name := s.url(o.Name)
+	f, err := s.objects.Open(ctx, s.at(o.Name))
 	if errors.Is(err, objstore.ErrNotExist) {
 		return nil, corrupt(name, "it is not there")
 	}
@@ -143,7 +143,7 @@ func (s *Store) verify(ctx context.Context, m *Manifest) error {
 func (s *Store) verifyObject(ctx context.Context, o Object, buf []byte) error {
 	for _, at := range o.Sections {
 		if at.Offset < 0 || at.Length < 0 || at.Offset > o.Size-at.Length {
-			return corrupt(s.at(o.Name), "the manifest names bytes %d to %d of %d", at.Offset, at.Offset+at.Length, o.Size)
+			return corrupt(s.url(o.Name), "the manifest names bytes %d to %d of %d", at.Offset, at.Offset+at.Length, o.Size)
 		}
 	}
 	f, err := s.open(ctx, o)
@@ -165,16 +165,16 @@ func (s *Store) verifyObject(ctx context.Context, o Object, buf []byte) error {
 		from += int64(n)
 	}
 	if sum.Sum32() != o.CRC {
-		return corrupt(s.at(o.Name), "its checksum is %08x and not %08x", sum.Sum32(), o.CRC)
+		return corrupt(s.url(o.Name), "its checksum is %08x and not %08x", sum.Sum32(), o.CRC)
 	}
 	return nil
 }
 
 func (s *Store) readFailed(ctx context.Context, name string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return corrupt(s.at(name), "it ends early")
+		return corrupt(s.url(name), "it ends early")
 	}
-	return storeFailed(ctx, errs.Source, "read", s.at(name), err)
+	return storeFailed(ctx, errs.Source, "read", s.url(name), err)
 }
 
 // sectionReader decodes a section batch by batch.
@@ -251,7 +251,7 @@ func (r *sectionReader) broken(err error) error {
 	if r.raw.failed != nil {
 		return r.s.readFailed(r.ctx, r.object, r.raw.failed)
 	}
-	return corrupt(r.s.at(r.object), "its section of %s %s %s cannot be read: %v", r.at.Kind, r.at.Owner, r.at.Table, err)
+	return corrupt(r.s.url(r.object), "its section of %s %s %s cannot be read: %v", r.at.Kind, r.at.Owner, r.at.Table, err)
 }
 
 func (r *sectionReader) schema() *arrow.Schema { return r.stream.Schema() }
@@ -281,7 +281,7 @@ func (s *Store) withWhole(ctx context.Context, err error, epoch flow.Epoch) erro
 		if err == nil {
 			out.Msg += fmt.Sprintf("; the checkpoint of epoch %d is whole", earlier)
 			return out.WithHint("restore the file from a copy; or, where sinks may see what came after epoch %d again, delete the manifests of later epochs in %s and start anew",
-				earlier, s.dir)
+				earlier, s.url(""))
 		}
 	}
 	out.Msg += "; no earlier checkpoint is whole"

@@ -105,12 +105,12 @@ func (s *Store) copyObject(ctx context.Context, o Object, to *Store, name string
 	defer func() { _ = f.Close() }()
 	up, err := to.objects.Create(ctx, to.at(name))
 	if err != nil {
-		return storeFailed(ctx, errs.Checkpoint, "write", to.at(name), err)
+		return storeFailed(ctx, errs.Checkpoint, "write", to.url(name), err)
 	}
 	defer func() { _ = up.Abort() }()
 	from := &summed{r: io.NewSectionReader(f, 0, o.Size), sum: crc32.New(castagnoli)}
 	if _, err := io.Copy(up, from); err != nil && from.failed == nil {
-		return storeFailed(ctx, errs.Checkpoint, "write", to.at(name), err)
+		return storeFailed(ctx, errs.Checkpoint, "write", to.url(name), err)
 	}
 	switch {
 	case from.failed != nil:
@@ -118,10 +118,10 @@ func (s *Store) copyObject(ctx context.Context, o Object, to *Store, name string
 	case from.n != o.Size:
 		return s.readFailed(ctx, o.Name, io.ErrUnexpectedEOF)
 	case from.sum.Sum32() != o.CRC:
-		return corrupt(s.at(o.Name), "its checksum is %08x and not %08x", from.sum.Sum32(), o.CRC)
+		return corrupt(s.url(o.Name), "its checksum is %08x and not %08x", from.sum.Sum32(), o.CRC)
 	}
 	if err := up.Commit(); err != nil {
-		return storeFailed(ctx, errs.Checkpoint, "write", to.at(name), err)
+		return storeFailed(ctx, errs.Checkpoint, "write", to.url(name), err)
 	}
 	return nil
 }

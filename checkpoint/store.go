@@ -166,12 +166,12 @@ func (s *Store) Manifest(ctx context.Context, epoch flow.Epoch) (*Manifest, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := decodeManifest(s.at(name), data, s.o.Version)
+	m, err := decodeManifest(s.url(name), data, s.o.Version)
 	if err != nil {
 		return nil, err
 	}
 	if m.Epoch != epoch {
-		return nil, corrupt(s.at(name), "it is of epoch %d", m.Epoch)
+		return nil, corrupt(s.url(name), "it is of epoch %d", m.Epoch)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,11 +216,14 @@ func (s *Store) writable() error {
 // at is the whole name of an object.
 func (s *Store) at(name string) string { return path.Join(s.dir, name) }
 
+// url is how an object is called in messages.
+func (s *Store) url(name string) string { return objstore.URL(s.objects, s.at(name)) }
+
 // list gives the names within the folder that match a pattern.
 func (s *Store) list(ctx context.Context, pattern string) ([]string, error) {
 	found, err := s.objects.Glob(ctx, path.Join(globEscaped.Replace(s.dir), pattern))
 	if err != nil {
-		return nil, storeFailed(ctx, errs.Source, "list", s.dir, err)
+		return nil, storeFailed(ctx, errs.Source, "list", s.url(""), err)
 	}
 	out := make([]string, len(found))
 	for i, f := range found {
@@ -235,7 +238,7 @@ var globEscaped = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`
 func (s *Store) get(ctx context.Context, name string) ([]byte, error) {
 	data, err := objstore.Get(ctx, s.objects, s.at(name))
 	if err != nil {
-		return nil, storeFailed(ctx, errs.Source, "read", s.at(name), err)
+		return nil, storeFailed(ctx, errs.Source, "read", s.url(name), err)
 	}
 	return data, nil
 }
@@ -243,7 +246,7 @@ func (s *Store) get(ctx context.Context, name string) ([]byte, error) {
 // put writes a file that is not there yet; otherwise the error wraps objstore.ErrExists.
 func (s *Store) put(ctx context.Context, name string, data []byte) error {
 	if err := s.objects.PutIfAbsent(ctx, s.at(name), data); err != nil {
-		return storeFailed(ctx, errs.Checkpoint, "write", s.at(name), err)
+		return storeFailed(ctx, errs.Checkpoint, "write", s.url(name), err)
 	}
 	return nil
 }
@@ -251,7 +254,7 @@ func (s *Store) put(ctx context.Context, name string, data []byte) error {
 // replace writes a file anew.
 func (s *Store) replace(ctx context.Context, name string, data []byte) error {
 	if err := objstore.Put(ctx, s.objects, s.at(name), data); err != nil {
-		return storeFailed(ctx, errs.Checkpoint, "write", s.at(name), err)
+		return storeFailed(ctx, errs.Checkpoint, "write", s.url(name), err)
 	}
 	return nil
 }

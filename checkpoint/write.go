@@ -47,7 +47,7 @@ func (s *Store) upload(ctx context.Context, epoch flow.Epoch, sections []Section
 		o, err = w.commit()
 	}
 	if err != nil {
-		return Object{}, storeFailed(ctx, errs.Checkpoint, "write", s.at(name), err)
+		return Object{}, storeFailed(ctx, errs.Checkpoint, "write", s.url(name), err)
 	}
 	return o, nil
 }
