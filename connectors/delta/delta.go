@@ -20,8 +20,12 @@ var Source = connectors.Source{
 		{Name: "path", Type: connectors.String, Required: true, Doc: "The folder of the table, which holds `_delta_log`.", Example: "lake/trades"},
 		{Name: "version", Type: connectors.Int, Doc: "Read this version of the table instead of the newest. A stream begins with it.", Example: "12"},
 		{Name: "timestamp", Type: connectors.String, Doc: "Read the version that was the newest at this time, which is UTC unless it names an offset.", Example: "2026-11-30 12:00:00"},
+		{Name: "start", Type: connectors.Enum, Values: []string{"snapshot", "latest"}, Default: "snapshot", Doc: "Where a stream begins: with the rows of the version, or with what is committed after it."},
+		{Name: "append_only", Type: connectors.Bool, Default: "false", Doc: "Rows of the table are never changed or deleted, as its property `delta.appendOnly` says too; then the stream only adds rows, and a version that takes some away is an error."},
+		{Name: "poll_interval", Type: connectors.Duration, Default: "1s", Doc: "How often a stream looks for a new version."},
 	},
 	Relation: newRelation,
+	Stream:   newStream,
 }
 
 // whichVersion reads the options version and timestamp; version is -1 and when nil where they are not given.

@@ -116,32 +116,25 @@ func (s *source) canMatch(unit int, filters []flow.Predicate) bool {
 	return true
 }
 
-// picks says which rows of a file are read: those of a set, or those that are not in it.
+// picks says which rows of a file are read: from a row on, those of a set, or those that are not in it.
 type picks struct {
 	set    bitmap
 	within bool
+	from   int64
 }
 
 // all reports whether every row is read.
-func (p picks) all() bool { return p.set == nil && !p.within }
+func (p picks) all() bool { return p.set == nil && !p.within && p.from == 0 }
 
 // of picks among n rows from row on, counted from the row.
 func (p picks) of(row int64, n int) (rows []int32, all bool) {
 	rows = make([]int32, 0, n)
 	for i := range n {
-		if p.set.has(row+int64(i)) == p.within {
+		if at := row + int64(i); at >= p.from && p.set.has(at) == p.within {
 			rows = append(rows, int32(i))
 		}
 	}
 	return rows, len(rows) == n
-}
-
-func (p picks) count(from, to int64) int64 {
-	if n := p.set.count(from, to); p.within {
-		return n
-	} else {
-		return to - from - n
-	}
 }
 
 // projection maps the requested columns of a table to columns of one file.
