@@ -293,6 +293,9 @@ func (a *aggregate) find(in *Batch, group []uint8) ([]uint32, error) {
 	if group != nil {
 		k.Group = group
 	}
+	if err := a.table.Fetch(k); err != nil {
+		return nil, err
+	}
 	fresh := a.table.Upsert(k, slots)
 	a.grow()
 	if a.closing != nil && len(fresh) > 0 {
@@ -358,10 +361,7 @@ func (a *aggregate) Advance(ctx *Ctx, w flow.Watermark) error {
 	case a.when == changelog:
 		err = a.emitChanges(ctx)
 	case a.when == atEnd && w == flow.EndWatermark:
-		if all := a.present(a.table.All()); len(all) > 0 {
-			err = a.emit(ctx, all)
-		}
-		a.drop(a.table.All())
+		err = a.emitAll(ctx)
 		a.owner = false // the one group was shown
 	}
 	if err != nil {
@@ -423,6 +423,24 @@ func (a *aggregate) emit(ctx *Ctx, slots []uint32) error {
 		return err
 	}
 	return ctx.Emit(cols, len(slots), nil)
+}
+
+// emitAll shows all groups and drops them, those that have left memory too.
+func (a *aggregate) emitAll(ctx *Ctx) error {
+	for more := true; more; {
+		all := a.table.All()
+		if show := a.present(all); len(show) > 0 {
+			if err := a.emit(ctx, show); err != nil {
+				return err
+			}
+		}
+		a.drop(all)
+		var err error
+		if more, err = a.table.More(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // present keeps the groups that have rows.
@@ -521,10 +539,18 @@ func (a *aggregate) Tables() []state.Stored {
 	return out
 }
 
+// evictable: timers and the tables of DISTINCT hold groups by slot, and the one group of all rows is always needed.
+func (a *aggregate) evictable() []*state.Table {
+	if a.global || a.closing != nil || slices.ContainsFunc(a.distinct, func(d *distinctArgs) bool { return d != nil }) {
+		return nil
+	}
+	return []*state.Table{a.table}
+}
+
 func (a *aggregate) Restored(*fn.Env) error {
 	a.grow()
 	all := a.table.All()
-	if len(all) > 0 {
+	if a.table.Len() > 0 {
 		a.step, a.begun = 1, a.global
 	}
 	for _, d := range a.distinct {

@@ -36,8 +36,12 @@ type Options struct {
 	StrictWatermarks bool
 	// TrackChanges starts the dirty lists of all state tables.
 	TrackChanges bool
-	TimeZone     *time.Location
-	Rand         clock.Rand
+	// OpenStore makes the store where groups go when the state tables hold more than StateLimit bytes; it is called when the first
+	// one goes. nil: all state stays in memory.
+	OpenStore  func() (state.Store, error)
+	StateLimit int64
+	TimeZone   *time.Location
+	Rand       clock.Rand
 }
 
 // Graph is a plan compiled to delta operators, with their state.
@@ -59,6 +63,8 @@ type Graph struct {
 	pending []flow.Delta // EMIT EVERY: changes not yet shown
 	shownAt time.Time    // EMIT EVERY: the Now of the last emission, or of the first step
 	failed  error
+	cold    *state.Cold // where rows of these tables go
+	evicts  []*state.Table
 	lent    []flow.Lent // of the pushes of this step
 
 	ctx context.Context // of the steps to come; may be nil
@@ -290,6 +296,7 @@ func Build(q *plan.Query, opts Options) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.g.limitState()
 	if opts.TrackChanges {
 		for _, n := range b.g.nodes {
 			for _, t := range n.tables() {

@@ -106,6 +106,9 @@ func (g *Graph) run(in Input) (Output, error) {
 		out.Bad = append(out.Bad, n.left...)
 	}
 	err := g.show(in.Now, &out)
+	if err == nil {
+		err = g.evict()
+	}
 	for _, n := range g.nodes {
 		n.out, n.left = nil, nil
 	}

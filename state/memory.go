@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/riverbed/riverbed/core/errs"
 )
 
 // Memory is the model of a Store: a sorted slice that changes replace and never edit. Other stores are tested against it.
 type Memory struct {
+	mu     sync.Mutex
 	pairs  []Pair
 	closed bool
 }
@@ -24,17 +26,31 @@ func (m *Memory) check() error {
 	return nil
 }
 
+// now is the content at this moment.
+func (m *Memory) now() (memoryView, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return memoryView(m.pairs), m.check()
+}
+
 func (m *Memory) Get(keys [][]byte) ([][]byte, error) {
-	if err := m.check(); err != nil {
+	v, err := m.now()
+	if err != nil {
 		return nil, err
 	}
-	return memoryView(m.pairs).Get(keys)
+	return v.Get(keys)
 }
 
 func (m *Memory) Apply(changes []Pair) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if err := m.check(); err != nil {
 		return err
 	}
+	return m.apply(changes)
+}
+
+func (m *Memory) apply(changes []Pair) error {
 	if err := Sorted(changes); err != nil {
 		return err
 	}
@@ -57,6 +73,8 @@ func (m *Memory) Apply(changes []Pair) error {
 }
 
 func (m *Memory) DeleteRange(from, to []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if err := m.check(); err != nil {
 		return err
 	}
@@ -67,41 +85,48 @@ func (m *Memory) DeleteRange(from, to []byte) error {
 }
 
 func (m *Memory) Range(from, to []byte, visit func(Pair) bool) error {
-	if err := m.check(); err != nil {
+	v, err := m.now()
+	if err != nil {
 		return err
 	}
-	return memoryView(m.pairs).Range(from, to, visit)
+	return v.Range(from, to, visit)
 }
 
 func (m *Memory) Snapshot() (View, error) {
-	if err := m.check(); err != nil {
+	v, err := m.now()
+	if err != nil {
 		return nil, err
 	}
-	return memoryView(m.pairs), nil
+	return v, nil
 }
 
-func (m *Memory) Restore(next func() (Pair, bool)) error {
-	if err := m.check(); err != nil {
-		return err
-	}
-	old := m.pairs
-	m.pairs = nil
-	if err := m.Ingest(next); err != nil {
-		m.pairs = old
-		return err
-	}
-	return nil
-}
+func (m *Memory) Restore(next func() (Pair, bool)) error { return m.load(next, true) }
+func (m *Memory) Ingest(next func() (Pair, bool)) error  { return m.load(next, false) }
 
-func (m *Memory) Ingest(next func() (Pair, bool)) error {
+func (m *Memory) load(next func() (Pair, bool), replace bool) error {
 	var all []Pair
 	for p, ok := next(); ok; p, ok = next() {
 		all = append(all, p)
 	}
-	return m.Apply(all)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.check(); err != nil {
+		return err
+	}
+	old := m.pairs
+	if replace {
+		m.pairs = nil
+	}
+	err := m.apply(all)
+	if err != nil {
+		m.pairs = old
+	}
+	return err
 }
 
 func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.pairs, m.closed = nil, true
 	return nil
 }

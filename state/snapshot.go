@@ -26,7 +26,13 @@ var partFields = []arrow.Field{
 }
 
 // Snapshot returns all rows.
-func (t *Table) Snapshot() (Part, error) { return t.part(t.All(), nil) }
+func (t *Table) Snapshot() (Part, error) {
+	p, err := t.part(t.All(), nil)
+	if err != nil {
+		return Part{}, err
+	}
+	return t.withCold(p)
+}
 
 // Track starts the dirty list; before, changes are not listed and Dirty knows nothing.
 func (t *Table) Track() {
@@ -73,7 +79,7 @@ func (t *Table) Forget(epoch uint64) {
 			dirty = append(dirty, d)
 		}
 	}
-	t.dirty, t.gone = dirty, t.gone.behind(epoch)
+	t.dirty, t.gone, t.forgotten = dirty, t.gone.behind(epoch), max(t.forgotten, epoch)
 }
 
 func (t *Table) part(slots []uint32, gone []int) (Part, error) {
@@ -122,6 +128,13 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 	if err := checkPart(p, t.Decl); err != nil {
 		return err
 	}
+	if t.cold != nil {
+		return t.restoreCold(p, mine)
+	}
+	return t.restore(p, mine)
+}
+
+func (t *Table) restore(p Part, mine func(group uint8) bool) error {
 	groups := p.Rows.Column(0).(*array.Uint8)
 	hashes := p.Rows.Column(1).(*array.Uint64)
 	keys := p.Rows.Column(2).(*array.Binary)
@@ -170,7 +183,10 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 			return errs.New(errs.State, "restore", "column %q of state table %s: %w", t.Decl.Values[i], t.Decl.Name, err)
 		}
 	}
-	t.Delete(drop)
+	if t.cold != nil {
+		t.cold.changed(slots)
+	}
+	t.discard(drop) // not listed as a change: whoever restores has the part
 	return nil
 }
 

@@ -6,7 +6,7 @@ import "encoding/binary"
 type Pair struct{ Key, Value []byte }
 
 // Store keeps what does not fit in memory, sorted by key bytes. It is disposable: it has no log of its own and is filled
-// from checkpoints. Every call takes a batch; one Get per row is not a design. Keys of a batch are sorted and unique.
+// from checkpoints. Several goroutines may use it. Every call takes a batch; one Get per row is not a design. Keys of a batch are sorted and unique.
 // Slices handed in belong to the caller again after the call; slices handed out are the caller's to keep.
 type Store interface {
 	// Get returns a value for each key, nil where there is none. An empty value is not nil.

@@ -23,11 +23,14 @@ type Table struct {
 	seq   [Groups]uint64 // next sequence number per key group, for tables without keys
 
 	// The dirty list. touched[slot] is the epoch of the last change; dirty lists slots by epoch, each once per epoch.
-	epoch    uint64
-	touched  Chunked[uint64] // while tracking
-	dirty    []dirtyRow
-	gone     goneRows
-	tracking bool
+	epoch     uint64
+	touched   Chunked[uint64] // while tracking
+	dirty     []dirtyRow
+	gone      goneRows
+	tracking  bool
+	forgotten uint64 // rows touched up to there are clean
+
+	cold *coldRows // nil: rows do not leave memory
 
 	fresh   []int32
 	written []byte // the last key that was asked for
@@ -88,7 +91,7 @@ func NewTable(d Decl, cols ...Column) *Table {
 }
 
 // Len is the number of rows.
-func (t *Table) Len() int { return t.n }
+func (t *Table) Len() int { return t.n + t.Out() }
 
 // Slots is the number of slots ever used: one more than the largest slot.
 func (t *Table) Slots() int { return t.used }
@@ -125,6 +128,9 @@ func (t *Table) Bytes() int64 {
 	n := t.keys.bytes() + t.words.bytes() + int64(16*t.heads.held()+4*cap(t.free)+8*cap(t.idx.cells)+8*t.touched.held()+16*cap(t.dirty))
 	for _, c := range t.cols {
 		n += c.Bytes()
+	}
+	if t.cold != nil {
+		n += int64(t.cold.marks.held())
 	}
 	return n
 }
@@ -235,6 +241,9 @@ func (t *Table) grow() {
 
 // Touch notes that the rows changed. Whoever writes to a column says so.
 func (t *Table) Touch(slots []uint32) {
+	if t.cold != nil {
+		t.cold.changed(slots)
+	}
 	if !t.tracking {
 		return
 	}
@@ -252,11 +261,26 @@ func (t *Table) Delete(slots []uint32) {
 		return
 	}
 	t.looks += int64(len(slots))
-	for _, s := range slots {
-		if t.tracking {
+	if t.tracking {
+		for _, s := range slots {
 			t.gone.add(t.epoch, t.Hash(s), t.Group(s), t.Key(s))
 			*t.touched.At(s) = 0
 		}
+	}
+	t.discard(slots)
+}
+
+// discard drops rows wherever they are.
+func (t *Table) discard(slots []uint32) {
+	if t.cold != nil {
+		t.cold.forget(t, slots)
+	}
+	t.release(slots)
+}
+
+// release gives the slots of rows free.
+func (t *Table) release(slots []uint32) {
+	for _, s := range slots {
 		at := t.heads.At(s)
 		if t.Decl.Key == RowKey {
 			t.idx.remove(at.hash, s)
@@ -279,7 +303,7 @@ func (t *Table) Delete(slots []uint32) {
 // Clear drops all rows.
 func (t *Table) Clear() { t.Delete(t.All()) }
 
-// All returns the slots in use, in order of slots: not an order that may reach output.
+// All returns the slots in use: of the rows in memory (see More), in order of slots: not an order that may reach output.
 func (t *Table) All() []uint32 {
 	out := make([]uint32, 0, t.n)
 	for s := range uint32(t.Slots()) {

@@ -17,3 +17,7 @@ func TestPebble(t *testing.T) {
 		return s, nil
 	})
 }
+
+func BenchmarkPebble(b *testing.B) {
+	statetest.Bench(b, func(path string, cache int64) (state.Store, error) { return pebble.Open(path, cache) })
+}

@@ -19,3 +19,7 @@ func TestRocks(t *testing.T) {
 		return s, nil
 	})
 }
+
+func BenchmarkRocks(b *testing.B) {
+	statetest.Bench(b, func(path string, cache int64) (state.Store, error) { return rocks.Open(path, cache) })
+}

@@ -1,0 +1,147 @@
+package incremental_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/incremental"
+	"github.com/riverbed/riverbed/incremental/optest"
+	"github.com/riverbed/riverbed/state"
+)
+
+const evictDDL = `CREATE STREAM sale (shop BIGINT, item TEXT, price DOUBLE, cents DECIMAL(18,2), day DATE)`
+
+// All kinds of accumulators: exact sums, plain numbers, texts, lists, sketches.
+var evictQueries = []string{
+	"SELECT shop, count(*), sum(price), avg(price), min(item), max(price), sum(cents), bool_or(price > 5), stddev(price), arg_max(item, price), count_if(price > 3) FROM sale GROUP BY shop",
+	"SELECT shop, item, count(price), sum(shop), max(day), string_agg(item, ','), list(price), median(price), approx_count_distinct(item), mode(item) FROM sale GROUP BY shop, item",
+	"SELECT item, cents, day, first(price), sum(price) FROM sale GROUP BY item, cents, day",
+	"SELECT n, count(*) FROM (SELECT shop, count(*) AS n FROM sale GROUP BY shop) GROUP BY n",
+}
+
+func sales(r clock.Rand, fields []types.Field, n int) arrow.RecordBatch {
+	var cols []arrow.Array
+	for _, f := range fields {
+		v := make([]types.Value, n)
+		for i := range v {
+			if r.IntN(12) == 0 {
+				continue
+			}
+			switch f.Name {
+			case "shop":
+				v[i] = int64(r.IntN(40))
+			case "item":
+				v[i] = fmt.Sprint("item ", r.IntN(6))
+			case "price":
+				v[i] = float64(r.IntN(100)) / 7
+				if r.IntN(30) == 0 {
+					v[i] = math.Copysign(0, -1)
+				}
+			case "day":
+				v[i] = int64(r.IntN(20) - 10)
+			default:
+				v[i] = decimal128.FromI64(int64(r.IntN(20) - 10))
+			}
+		}
+		cols = append(cols, types.ArrayOf(v, f.Type))
+	}
+	return array.NewRecordBatch(types.ArrowSchema(fields), cols, int64(n))
+}
+
+// stepBoth gives both graphs a step and wants the same of them, bit for bit where there is one instance.
+func stepBoth(t *testing.T, a, b *incremental.Graph, in incremental.Input, ordered bool) {
+	t.Helper()
+	x, err := a.Step(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := b.Step(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ordered && array.RecordEqual(x.Delta.Batch, y.Delta.Batch) {
+		return
+	}
+	print := func(r arrow.RecordBatch) (out []string) {
+		for i := range int(r.NumRows()) {
+			row := ""
+			for _, c := range r.Columns() {
+				row += c.ValueStr(i) + " "
+			}
+			out = append(out, row)
+		}
+		slices.Sort(out)
+		return out
+	}
+	if got, want := print(x.Delta.Batch), print(y.Delta.Batch); !slices.Equal(got, want) || ordered {
+		t.Fatalf("step: other changes\ngot  %q\nwant %q", got, want)
+	}
+}
+
+// TestGroupsThatLeaveMemory: with room for a few groups a query shows, at each step, what it shows in memory; over restarts from
+// snapshots and from changes, and with other instances.
+func TestGroupsThatLeaveMemory(t *testing.T) {
+	for i, query := range evictQueries {
+		for _, workers := range []int{1, 3} {
+			for _, track := range []bool{false, true} {
+				t.Run(fmt.Sprintf("query %d, %d instances, tracked %v", i, workers, track), func(t *testing.T) {
+					r := clock.NewRand(uint64(i))
+					opened := 0
+					build := func(workers int, limit int64) *incremental.Graph {
+						return optest.New(t, evictDDL, query, optest.Parallel(workers), optest.With(func(o *incremental.Options) {
+							o.TrackChanges = track
+							if limit >= 0 {
+								o.StateLimit = limit
+								o.OpenStore = func() (state.Store, error) { opened++; return state.NewMemory(), nil }
+							}
+						})).Graph()
+					}
+					small, whole := build(workers, 1), build(workers, -1)
+					saved := &incremental.Snapshot{}
+					for step := range 40 {
+						in := incremental.Input{Now: time.Unix(int64(step), 0)}
+						in.Pushes = append(in.Pushes, incremental.Push{Split: "p", Batch: sales(r, small.Sources()[0].Source.Fields, r.IntN(30))})
+						if step == 39 {
+							in.Ticks = append(in.Ticks, incremental.Tick{Kind: incremental.SourceEnded})
+						}
+						stepBoth(t, small, whole, in, workers == 1)
+						var err error
+						if track {
+							var changes *incremental.Snapshot
+							if changes, err = small.Changes(); err != nil {
+								t.Fatal(err)
+							}
+							saved.Add(changes)
+							if _, err = whole.Changes(); err != nil {
+								t.Fatal(err)
+							}
+						} else if saved, err = small.Snapshot(); err != nil {
+							t.Fatal(err)
+						}
+						if r.IntN(6) == 0 {
+							if err := small.Close(); err != nil {
+								t.Fatal(err)
+							}
+							small = build(workers, int64(r.IntN(3000)))
+							if err := small.Restore(saved); err != nil {
+								t.Fatal(err)
+							}
+						}
+					}
+					if opened == 0 {
+						t.Fatal("no group left memory")
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,517 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/rowkey"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// Cold is where the tables of a graph put rows that memory has no room for. No store is opened before the first row leaves.
+type Cold struct {
+	mu    sync.Mutex // tables of several instances come at once
+	open  func() (Store, error)
+	store Store
+}
+
+// NewCold is a place whose store open makes.
+func NewCold(open func() (Store, error)) *Cold { return &Cold{open: open} }
+
+func (c *Cold) get() (Store, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.store == nil {
+		s, err := c.open()
+		if err != nil {
+			return nil, err
+		}
+		c.store = s
+	}
+	return c.store, nil
+}
+
+// Close closes the store, if there is one.
+func (c *Cold) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.store == nil {
+		return nil
+	}
+	return c.store.Close()
+}
+
+// coldRows are the rows of a table that are in a store and not in memory. A row in memory counts, whatever the store has of its key.
+//
+// AIDEV-NOTE: that holds because a key that memory drops is either written (evict) or deleted in the store before the store is asked again
+// (gone), and because nobody makes a row before Fetch has looked for it.
+type coldRows struct {
+	in     *Cold
+	store  Store        // nil: no row has left yet
+	prefix []byte       // of the table's keys there
+	has    [Groups]bool // of which this table has put rows there
+	n      int          // rows
+	limit  int64        // bytes in memory, for Restore
+	types  []types.Type
+	exact  []rowkey.Key
+	enc    *rowkey.Encoder
+	marks  Chunked[coldMark] // by slot
+	hand   uint32            // the slot that is looked at next
+	at     []byte            // behind the last key that More has given
+	gone   [][]byte          // keys of dropped rows that the store may have
+	slots  []uint32
+}
+
+// coldMark is what is known of a row in memory.
+type coldMark uint8
+
+const (
+	recent coldMark = 1 << iota // asked for since the hand came by
+	there                       // the store has a version
+	same                        // and it is this one
+)
+
+// fetchRows is how many rows are brought back, or put away, at a time where many are.
+const fetchRows = 1 << 14
+
+// Limit lets rows of an empty table leave memory, to a store under a path that no other table has but those with other key groups. From then on Fetch comes before Find and Upsert,
+// and nobody holds a slot over Evict.
+func (t *Table) Limit(in *Cold, path string, bytes int64) {
+	if t.Decl.Key != RowKey || t.Len() > 0 {
+		panic(errs.Bug("state", "rows of table %s cannot leave memory", t.Decl.Name))
+	}
+	c := &coldRows{in: in, limit: bytes, exact: make([]rowkey.Key, len(t.cols))}
+	c.prefix = StoreKey(path, t.Decl.Name, 0, nil)
+	c.prefix = c.prefix[:len(c.prefix)-1]
+	for i, col := range t.cols {
+		c.types = append(c.types, col.State())
+		c.exact[i].Exact = true
+	}
+	c.enc = rowkey.NewEncoder(c.types, c.exact)
+	t.cold = c
+}
+
+// Out is how many rows are in the store alone.
+func (t *Table) Out() int {
+	if t.cold == nil {
+		return 0
+	}
+	return t.cold.n
+}
+
+// Fetch brings rows of these keys into memory, those that have left it.
+func (t *Table) Fetch(k Keys) error {
+	if t.cold == nil || t.cold.store == nil {
+		return nil
+	}
+	c := t.cold
+	if err := c.drop(); err != nil {
+		return err
+	}
+	c.marks.Resize(t.room)
+	c.slots = kernels.Sized(c.slots, k.Len())
+	t.Find(k, c.slots)
+	t.looks -= int64(k.Len()) // the caller looks again
+	var missing []int32
+	for i, s := range c.slots {
+		if s != NoSlot {
+			*c.marks.At(s) |= recent
+		} else {
+			missing = append(missing, int32(i))
+		}
+	}
+	if len(missing) == 0 || c.n == 0 {
+		return nil
+	}
+	keys, rows := c.keys(t, &k, missing)
+	found, err := c.store.Get(keys)
+	if err != nil {
+		return err
+	}
+	var cold []coldRow
+	for i, v := range found {
+		if v != nil {
+			cold = append(cold, coldRow{keys[i], v, k.Hash[rows[i]], k.Group[rows[i]]})
+		}
+	}
+	_, err = t.bring(cold)
+	return err
+}
+
+// coldRow is a row as the store has it.
+type coldRow struct {
+	key, value []byte
+	hash       uint64
+	group      uint8
+}
+
+// keys are the keys in the store of some rows, sorted and each once, with the row that each is of.
+func (c *coldRows) keys(t *Table, k *Keys, rows []int32) ([][]byte, []int32) {
+	size := len(c.prefix) + 24
+	mem := make([]byte, 0, size*len(rows))
+	all := make([][]byte, len(rows))
+	w := &k.Words
+	if t.Packed() {
+		w = t.asked(k)
+	}
+	for i, r := range rows {
+		if cap(mem)-len(mem) < size {
+			mem = make([]byte, 0, size*(len(rows)-i))
+		}
+		from := len(mem)
+		mem = append(append(mem, c.prefix...), k.Group[r])
+		if t.Packed() {
+			key := keyOf(w, int(r))
+			mem = t.words.pack.AppendKey(mem, key.high, key.low, key.nulls, key.text)
+		} else {
+			mem = append(mem, k.At(int(r))...)
+		}
+		all[i] = mem[from:len(mem):len(mem)]
+	}
+	order := iota32(len(rows))
+	slices.SortFunc(order, func(a, b int32) int { return bytes.Compare(all[a], all[b]) })
+	keys, of := make([][]byte, 0, len(rows)), make([]int32, 0, len(rows))
+	for _, i := range order {
+		if n := len(keys); n == 0 || !bytes.Equal(keys[n-1], all[i]) {
+			keys, of = append(keys, all[i]), append(of, rows[i])
+		}
+	}
+	return keys, of
+}
+
+// bring makes rows of the store rows in memory, which has none of their keys.
+func (t *Table) bring(rows []coldRow) ([]uint32, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	c := t.cold
+	slots := make([]uint32, len(rows))
+	t.idx.reserve(len(rows))
+	for i, r := range rows {
+		s := t.take(r.hash, r.group)
+		t.setKey(s, r.key[len(c.prefix)+1:])
+		t.idx.insert(r.hash, s)
+		slots[i] = s
+	}
+	t.grow()
+	c.marks.Resize(t.room)
+	for i, a := range c.columns(rows) {
+		if err := t.cols[i].Load(slots, a); err != nil {
+			return nil, errs.New(errs.State, "state store", "column %q of state table %s: %w", t.Decl.Values[i], t.Decl.Name, err)
+		}
+	}
+	for _, s := range slots {
+		*c.marks.At(s) = recent | there | same
+	}
+	c.n -= len(rows)
+	return slots, nil
+}
+
+// columns are the value columns of rows. A value begins with the hash of its key.
+func (c *coldRows) columns(rows []coldRow) []arrow.Array {
+	return rowkey.Decode(c.types, c.exact, len(rows), func(i int) []byte { return rows[i].value[8:] })
+}
+
+// Evict lets rows leave memory until the table holds about so many bytes. Nobody may hold a slot.
+func (t *Table) Evict(limit int64) error {
+	c := t.cold
+	if c == nil || t.n == 0 || t.Bytes() <= limit {
+		return nil
+	}
+	keep := int(limit / max(1, t.Bytes()/int64(t.used)))
+	if t.n <= keep {
+		return nil // the memory is that of slots which are free
+	}
+	if c.store == nil {
+		var err error
+		if c.store, err = c.in.get(); err != nil {
+			return err
+		}
+	}
+	c.marks.Resize(t.room)
+	out := c.choose(t, t.n-keep+keep/64)
+	for len(out) > 0 {
+		n := min(fetchRows, len(out))
+		if err := t.evict(out[:n]); err != nil {
+			return err
+		}
+		out = out[n:]
+	}
+	return nil
+}
+
+// choose gives up to n rows that may leave, in the order in which the hand comes to them, in two rounds at most.
+func (c *coldRows) choose(t *Table, n int) (out []uint32) {
+	for range 2 * t.used {
+		if len(out) == n {
+			break
+		}
+		if c.hand++; int(c.hand) >= t.used {
+			c.hand = 0
+		}
+		s := c.hand
+		if !t.Live(s) || t.tracking && *t.touched.At(s) > t.forgotten {
+			continue
+		}
+		switch m := c.marks.At(s); {
+		case *m&chosen != 0: // in the first round
+		case *m&recent != 0:
+			*m &^= recent
+		default:
+			*m |= chosen
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// chosen marks a row that is about to leave.
+const chosen coldMark = 1 << 7
+
+// evict writes rows, those that the store has not as they are, and forgets them.
+func (t *Table) evict(slots []uint32) error {
+	c := t.cold
+	var write []uint32
+	for _, s := range slots {
+		if *c.marks.At(s)&same == 0 {
+			write = append(write, s)
+		}
+	}
+	if err := c.drop(); err != nil {
+		return err
+	}
+	pairs, err := c.pairs(t, write)
+	if err == nil && len(pairs) > 0 {
+		err = c.store.Apply(pairs)
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range slots {
+		c.clear(s)
+		if t.tracking {
+			*t.touched.At(s) = 0
+		}
+	}
+	c.n += len(slots)
+	t.release(slots)
+	return nil
+}
+
+// pairs are rows as the store takes them, sorted.
+func (c *coldRows) pairs(t *Table, slots []uint32) ([]Pair, error) {
+	cols := make([]arrow.Array, len(t.cols))
+	for i, col := range t.cols {
+		var err error
+		if cols[i], err = col.Save(slots); err != nil {
+			return nil, errs.New(errs.State, "state store", "column %q of state table %s: %w", t.Decl.Values[i], t.Decl.Name, err)
+		}
+	}
+	rows := c.enc.Encode(cols, len(slots))
+	mem := make([]byte, 0, len(rows.Data)+len(slots)*(len(c.prefix)+32))
+	out := make([]Pair, len(slots))
+	for i, s := range slots {
+		from := len(mem)
+		g := t.Group(s)
+		c.has[g] = true
+		mem = append(append(append(mem, c.prefix...), g), t.Key(s)...)
+		to := len(mem)
+		mem = append(binary.BigEndian.AppendUint64(mem, t.Hash(s)), rows.Row(i)...)
+		out[i] = Pair{mem[from:to:to], mem[to:len(mem):len(mem)]}
+	}
+	slices.SortFunc(out, func(a, b Pair) int { return bytes.Compare(a.Key, b.Key) })
+	return out, nil
+}
+
+// forget notes that rows go for good: what the store has of them does not count.
+func (c *coldRows) forget(t *Table, slots []uint32) {
+	for _, s := range slots {
+		if m := c.mark(s); m&there != 0 {
+			c.gone = append(c.gone, slices.Concat(c.prefix, []byte{t.Group(s)}, t.Key(s)))
+		}
+		c.clear(s)
+	}
+}
+
+func (c *coldRows) mark(s uint32) coldMark {
+	if int(s) >= c.marks.Len() {
+		return 0
+	}
+	return *c.marks.At(s)
+}
+
+func (c *coldRows) clear(s uint32) {
+	if int(s) < c.marks.Len() {
+		*c.marks.At(s) = 0
+	}
+}
+
+// changed notes that the store has rows no longer as they are.
+func (c *coldRows) changed(slots []uint32) {
+	for _, s := range slots {
+		if int(s) < c.marks.Len() {
+			*c.marks.At(s) &^= same
+		}
+	}
+}
+
+// drop deletes in the store what has gone.
+func (c *coldRows) drop() error {
+	if len(c.gone) == 0 {
+		return nil
+	}
+	slices.SortFunc(c.gone, bytes.Compare)
+	pairs := make([]Pair, 0, len(c.gone))
+	for i, k := range c.gone {
+		if i == 0 || !bytes.Equal(c.gone[i-1], k) {
+			pairs = append(pairs, Pair{Key: k})
+		}
+	}
+	c.gone = c.gone[:0]
+	return c.store.Apply(pairs)
+}
+
+// More brings back rows that have left, other ones each time, and reports whether there are more. Between the calls rows may be dropped;
+// none may be evicted.
+func (t *Table) More() (more bool, err error) {
+	c := t.cold
+	if c == nil || c.n == 0 {
+		return false, nil
+	}
+	if err := c.drop(); err != nil {
+		return false, err
+	}
+	var rows []coldRow
+	err = c.visit(t, c.at, func(r coldRow) bool {
+		rows = append(rows, r)
+		return len(rows) < fetchRows
+	})
+	if err != nil {
+		return false, err
+	}
+	if len(rows) == 0 {
+		return false, errs.Bug("state store", "%d rows of state table %s are not in the store", c.n, t.Decl.Name)
+	}
+	c.at = append(rows[len(rows)-1].key, 0)
+	if _, err = t.bring(rows); c.n == 0 {
+		c.at = nil
+	}
+	return err == nil, err
+}
+
+// visit goes over the rows that memory has not, in the order of their keys, behind some key or from the beginning. It keeps to the key groups that
+// this table has put there: those of other instances lie between them.
+func (c *coldRows) visit(t *Table, from []byte, row func(coldRow) bool) error {
+	for g, has := range c.has {
+		at := append(slices.Clone(c.prefix), uint8(g))
+		to := slices.Clone(at)
+		if to[len(to)-1]++; g == Groups-1 {
+			to = c.end()
+		}
+		if !has || bytes.Compare(from, to) >= 0 {
+			continue
+		}
+		if bytes.Compare(from, at) > 0 {
+			at = from
+		}
+		going := true
+		err := c.store.Range(at, to, func(p Pair) bool {
+			r := coldRow{p.Key, p.Value, binary.BigEndian.Uint64(p.Value), p.Key[len(c.prefix)]}
+			if t.find(r.hash, p.Key[len(c.prefix)+1:]) == NoSlot {
+				going = row(r)
+			}
+			return going
+		})
+		if err != nil || !going {
+			return err
+		}
+	}
+	return nil
+}
+
+// end is behind all keys of the table, and before those of another.
+func (c *coldRows) end() []byte {
+	out := slices.Clone(c.prefix)
+	out[len(out)-1]++ // of the table's name, which no 0xff ends
+	return out
+}
+
+// withCold adds to a part of what is in memory the rows that are not.
+func (t *Table) withCold(p Part) (Part, error) {
+	c := t.cold
+	if c == nil || c.n == 0 {
+		return p, nil
+	}
+	if err := c.drop(); err != nil {
+		return Part{}, err
+	}
+	var rows []coldRow
+	if err := c.visit(t, nil, func(r coldRow) bool {
+		rows = append(rows, r)
+		return true
+	}); err != nil {
+		return Part{}, err
+	}
+	group := array.NewUint8Builder(memory.DefaultAllocator)
+	hash := array.NewUint64Builder(memory.DefaultAllocator)
+	key := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+	deleted := array.NewBooleanBuilder(memory.DefaultAllocator)
+	for _, r := range rows {
+		group.Append(r.group)
+		hash.Append(r.hash)
+		key.Append(r.key[len(c.prefix)+1:])
+		deleted.Append(false)
+	}
+	more := append([]arrow.Array{group.NewArray(), hash.NewArray(), key.NewArray(), deleted.NewArray()}, c.columns(rows)...)
+	cols := make([]arrow.Array, len(more))
+	for i, a := range more {
+		both, err := array.Concatenate([]arrow.Array{p.Rows.Column(i), a}, memory.DefaultAllocator)
+		if err != nil {
+			return Part{}, errs.New(errs.State, "snapshot", "column %d of state table %s: %w", i, t.Decl.Name, err)
+		}
+		cols[i] = both
+	}
+	p.Rows = array.NewRecordBatch(p.Rows.Schema(), cols, p.Rows.NumRows()+int64(len(rows)))
+	return p, nil
+}
+
+// restoreCold takes a part in pieces, each of which leaves memory when there is no room.
+func (t *Table) restoreCold(p Part, mine func(group uint8) bool) error {
+	n := p.Rows.NumRows()
+	for from := int64(0); from < n; from += fetchRows {
+		piece := p
+		piece.Rows = p.Rows.NewSlice(from, min(n, from+fetchRows))
+		if err := t.Fetch(partKeys(piece, t, mine)); err != nil {
+			return err
+		}
+		if err := t.restore(piece, mine); err != nil {
+			return err
+		}
+		if err := t.Evict(t.cold.limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partKeys are the keys of a part, of the groups that are mine.
+func partKeys(p Part, t *Table, mine func(group uint8) bool) (k Keys) {
+	groups, hashes, keys := p.Rows.Column(0).(*array.Uint8), p.Rows.Column(1).(*array.Uint64), p.Rows.Column(2).(*array.Binary)
+	k.Offsets = append(k.Offsets, 0)
+	for i := range groups.Len() {
+		if mine(groups.Value(i)) {
+			k.Data = append(k.Data, keys.Value(i)...)
+			k.Offsets = append(k.Offsets, uint32(len(k.Data)))
+			k.Hash, k.Group = append(k.Hash, hashes.Value(i)), append(k.Group, groups.Value(i))
+		}
+	}
+	return k
+}
