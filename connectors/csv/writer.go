@@ -15,7 +15,7 @@ import (
 
 // Sink declares CSV files as a sink.
 var Sink = connectors.Sink{
-	Name: "csv", Class: "Csv", Summary: "Write rows as separated values.",
+	Name: "csv", Class: "Csv", Summary: "Write rows as separated values.", ExactlyOnce: true,
 	Options: files.SinkOptions.With(
 		connectors.Option{Name: "header", Type: connectors.Bool, Default: "true", Doc: "Begin each file with the names of the columns."},
 		connectors.Option{Name: "delim", Type: connectors.String, Default: ",", Doc: "Character between values."},

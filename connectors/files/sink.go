@@ -1,9 +1,7 @@
 package files
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strconv"
@@ -22,15 +20,11 @@ import (
 
 // SinkOptions are the options that all file sinks share.
 var SinkOptions = connectors.Options{
-	{Name: "path", Type: connectors.String, Required: true, Doc: "Where to write. A name with the format's ending is one file, which appears when the query ends; any other name is a directory, which gets a file for each epoch that has rows.", Example: "out/result.parquet"},
+	{Name: "path", Type: connectors.String, Required: true, Doc: "Where to write, on this machine or as s3://bucket/key. A name with the format's ending is one file, which appears when the query ends; any other name is a directory, which gets a file for each epoch that has rows.", Example: "out/result.parquet"},
+	{Name: "file_rows", Type: connectors.Int, Default: "0", Doc: "Rows of a file in a directory, at most; an epoch with more gets several. 0 is no limit."},
+	{Name: "file_bytes", Type: connectors.Int, Default: "0", Doc: "A file in a directory that has so many bytes gets no more rows; it ends up larger by what the format holds back, a row group. 0 is no limit."},
+	{Name: "partition_by", Type: connectors.List, Doc: "Columns whose values become key=value folders in a directory instead of being written into the files: whole numbers, BOOLEAN, DATE and VARCHAR.", Example: "day"},
 	connectors.ChangelogOption,
-}
-
-// Encoder writes the rows of one file.
-type Encoder interface {
-	Write(columns []arrow.Array, rows int) error
-	// Close ends the file; the underlying writer stays open.
-	Close() error
 }
 
 // SinkFormat makes encoders.
@@ -40,34 +34,59 @@ type SinkFormat struct {
 	New        func(w io.Writer, fields []types.Field) (Encoder, error)
 }
 
-// NewWriter opens a file sink. Files become visible whole: by rename, at Stage or, a single file, at Close.
+// Encoder writes the rows of one file.
+type Encoder interface {
+	Write(columns []arrow.Array, rows int) error
+	// Close ends the file; the underlying writer stays open.
+	Close() error
+}
+
+// NewWriter opens a file sink. Files become visible whole: at Stage, a single file at Close, and under exactly once at Commit.
 func NewWriter(ctx context.Context, req connectors.SinkRequest, f SinkFormat) (connectors.Writer, error) {
 	store, path, err := objstore.For(req.Settings.String("path"))
 	if err != nil {
 		return nil, err
 	}
+	return newWriter(ctx, store, path, req, f)
+}
+
+func newWriter(ctx context.Context, store objstore.Store, path string, req connectors.SinkRequest, f SinkFormat) (connectors.Writer, error) {
 	switch filepath.Base(path) {
 	case ".", "..", string(filepath.Separator):
 		return nil, errs.New(errs.Usage, "open sink", "%s needs the name of a file or of a folder of its own, and %q is neither", f.Name, req.Settings.String("path")).
 			WithHint("write %q for one file, or name a folder that gets a file for each epoch", filepath.Join(path, "result"+f.Extensions[0]))
 	}
-	w := &writer{format: f, store: store, path: path, pipeline: req.Pipeline}
+	w := &writer{format: f, store: store, path: path, pipeline: req.Pipeline, fileRows: req.Settings.Int("file_rows"), fileBytes: req.Settings.Int("file_bytes"), open: map[string]*part{}}
+	var err error
 	if w.fields, w.changelog, err = connectors.AppendFields(f.Name, req); err != nil {
 		return nil, err
 	}
 	for _, ext := range f.Extensions {
 		w.single = w.single || strings.HasSuffix(strings.ToLower(path), ext)
 	}
+	by := req.Settings.List("partition_by")
+	if w.by, w.written, err = partitionBy(f.Name, w.fields, by); err != nil {
+		return nil, err
+	}
 	if w.pipeline == "" {
 		w.pipeline = "part"
 	}
-	if w.single {
+	switch {
+	case w.single && (w.fileRows > 0 || w.fileBytes > 0 || len(by) > 0):
+		return nil, errs.New(errs.Usage, "open sink", "%s writes one file to %q, and file_rows, file_bytes and partition_by are for directories", f.Name, objstore.URL(store, path)).
+			WithHint("name a directory, without the ending %s", filepath.Ext(path))
+	case w.single && req.ExactlyOnce:
+		return nil, errs.New(errs.ExactlyOnce, "open sink", "%s cannot write the one file %q exactly once: it appears when the query ends, and a pipeline that is restarted goes on", f.Name, objstore.URL(store, path)).
+			WithHint("name a directory, which gets a file for each epoch: %q", strings.TrimSuffix(objstore.URL(store, path), filepath.Ext(path)))
+	case w.single:
 		return w, nil
+	case req.ExactlyOnce:
+		return newCommitter(w), nil
 	}
 	// Numbers go on where an earlier run ended, so that no file of it is replaced.
-	have, err := store.Glob(ctx, filepath.Join(path, w.pipeline+"-*"+f.Extensions[0]))
+	have, err := store.Glob(ctx, filepath.Join(path, "**", w.pipeline+"-*"+f.Extensions[0]))
 	if err != nil {
-		return nil, errs.New(errs.Source, "open sink", "cannot list %q: %w", path, err)
+		return nil, saidBy(err, "open sink", "cannot list %q: %w", objstore.URL(store, path), err)
 	}
 	for _, info := range have {
 		base := strings.TrimSuffix(filepath.Base(info.Name), f.Extensions[0])
@@ -78,42 +97,31 @@ func NewWriter(ctx context.Context, req connectors.SinkRequest, f SinkFormat) (c
 	return w, nil
 }
 
+// writer writes the files of a sink.
 type writer struct {
 	format    SinkFormat
 	store     objstore.Store
 	path      string
 	pipeline  string
-	fields    []types.Field
+	fields    []types.Field // of the rows
+	written   []types.Field // of the files
+	by        []int         // partition columns
 	changelog bool
 	single    bool
+	fileRows  int64
+	fileBytes int64
 	number    int // of the last file in the directory
 
-	upload objstore.Upload
-	buf    *bufio.Writer
-	enc    Encoder
-	staged bool // single: the last thing that happened was Stage
+	open   map[string]*part // by folder below path
+	staged bool             // single: the last thing that happened was Stage
+	commit *committer       // under exactly once
 }
 
 func (w *writer) fail(err error) error {
-	if e := errs.As(err); e.Kind != errs.Internal {
+	if e := errs.As(err); e.Kind != errs.Internal || e.Err == nil {
 		return e
 	}
-	return errs.New(errs.Source, "write", "%s cannot write %q: %w", w.format.Name, w.path, err)
-}
-
-// open starts a file.
-func (w *writer) open(ctx context.Context) error {
-	name := w.path
-	if !w.single {
-		name = filepath.Join(w.path, fmt.Sprintf("%s-%08d%s", w.pipeline, w.number+1, w.format.Extensions[0]))
-	}
-	up, err := w.store.Create(ctx, name)
-	if err != nil {
-		return err
-	}
-	w.upload, w.buf = up, bufio.NewWriterSize(up, 256<<10)
-	w.enc, err = w.format.New(w.buf, w.fields)
-	return err
+	return errs.New(errs.Source, "write", "%s cannot write %q: %w", w.format.Name, objstore.URL(w.store, w.path), err)
 }
 
 func (w *writer) Write(ctx context.Context, d flow.Delta) error {
@@ -132,14 +140,11 @@ func (w *writer) Write(ctx context.Context, d flow.Delta) error {
 			return err
 		}
 	}
-	if w.enc == nil {
-		if err := w.open(ctx); err != nil {
+	w.staged = false
+	for _, g := range w.byFolder(cols, rows) {
+		if err := w.put(ctx, g); err != nil {
 			return w.fail(err)
 		}
-	}
-	w.staged = false
-	if err := w.enc.Write(cols, rows); err != nil {
-		return w.fail(err)
 	}
 	return nil
 }
@@ -174,49 +179,27 @@ func repeat(cols []arrow.Array, rows int, times []int64) ([]arrow.Array, int, er
 	return out, int(total), nil
 }
 
-// Stage publishes the file of the epoch. A single file goes on until Close.
+// Stage publishes the files of the epoch. A single file goes on until Close.
 func (w *writer) Stage(ctx context.Context, _ flow.Epoch) (connectors.Committable, error) {
 	w.staged = true
 	if w.single {
-		if w.enc == nil { // a query without rows leaves a file without rows
-			if err := w.open(ctx); err != nil {
+		if len(w.open) == 0 { // a query without rows leaves a file without rows
+			if _, err := w.begin(ctx, ""); err != nil {
 				return nil, w.fail(err)
 			}
 		}
 		return nil, nil
 	}
-	if w.enc == nil {
-		return nil, nil
-	}
-	if err := w.publish(); err != nil {
+	if err := w.finishAll(); err != nil {
 		return nil, w.fail(err)
 	}
-	w.number++
 	return nil, nil
-}
-
-func (w *writer) publish() error {
-	defer w.drop()
-	if err := w.enc.Close(); err != nil {
-		return err
-	}
-	if err := w.buf.Flush(); err != nil {
-		return err
-	}
-	return w.upload.Commit()
-}
-
-func (w *writer) drop() {
-	if w.upload != nil {
-		_ = w.upload.Abort()
-	}
-	w.upload, w.buf, w.enc = nil, nil, nil
 }
 
 // Close publishes a single file if all that was written was staged; a query that failed leaves none.
 func (w *writer) Close() error {
-	if w.single && w.staged && w.enc != nil {
-		if err := w.publish(); err != nil {
+	if w.single && w.staged {
+		if err := w.finishAll(); err != nil {
 			return w.fail(err)
 		}
 	}

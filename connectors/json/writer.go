@@ -14,7 +14,7 @@ import (
 
 // Sink declares files of JSON lines as a sink.
 var Sink = connectors.Sink{
-	Name: "json", Class: "Json", Summary: "Write rows as JSON objects, one a line.",
+	Name: "json", Class: "Json", Summary: "Write rows as JSON objects, one a line.", ExactlyOnce: true,
 	Options: files.SinkOptions, Extensions: []string{".json", ".jsonl", ".ndjson"},
 	Open: func(ctx context.Context, req connectors.SinkRequest) (connectors.Writer, error) {
 		return files.NewWriter(ctx, req, files.SinkFormat{Name: "the JSON sink", Extensions: []string{".jsonl", ".json", ".ndjson"},

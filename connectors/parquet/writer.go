@@ -18,7 +18,7 @@ import (
 
 // Sink declares Parquet files as a sink.
 var Sink = connectors.Sink{
-	Name: "parquet", Class: "Parquet", Summary: "Write rows as Parquet files.",
+	Name: "parquet", Class: "Parquet", Summary: "Write rows as Parquet files.", ExactlyOnce: true,
 	Options: files.SinkOptions.With(
 		connectors.Option{Name: "compression", Type: connectors.Enum, Values: []string{"snappy", "zstd", "gzip", "uncompressed"}, Default: "snappy", Doc: "How pages are compressed."},
 		connectors.Option{Name: "row_group_size", Type: connectors.Int, Default: "122880", Doc: "Rows of a row group, at most."},

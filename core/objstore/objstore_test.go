@@ -207,6 +207,31 @@ func TestLocal(t *testing.T) {
 	}
 }
 
+// Ended between its link and its removal, a publication has left both names.
+func TestLocalPublishesAgain(t *testing.T) {
+	ctx, name := context.Background(), filepath.Join(t.TempDir(), "x")
+	u, err := Local{}.Create(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Write([]byte("x"))
+	st, err := u.Stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(st.Key, name); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := (Local{}).Publish(ctx, st); err != nil {
+			t.Fatal(err)
+		}
+		if entries, _ := os.ReadDir(filepath.Dir(name)); len(entries) != 1 {
+			t.Fatalf("left %v", entries)
+		}
+	}
+}
+
 func TestDouble(t *testing.T) { conformance(t, NewDouble(), "/d") }
 
 func TestDoubleForgetsUnsynced(t *testing.T) {

@@ -14,17 +14,18 @@ _KAFKA = """brokers topic security_protocol sasl_mechanism sasl_username sasl_pa
     ssl_certificate_location ssl_key_location client_id format start isolation lost_records group_id tombstones upsert
     key_format metadata schema_timeout delim key create partitions changelog headers compression
     marker_topic transactional_id transaction_timeout commit_timeout"""
-_CSV = "header delim sep quote escape nullstr skip all_varchar sample_size ignore_errors changelog"
+_FILES = "file_rows file_bytes partition_by changelog"
+_CSV = "header delim sep quote escape nullstr skip all_varchar sample_size ignore_errors"
 
 OPTIONS = {
     "arrow": "path union_by_name hive_partitioning",
     "console": "stderr",
-    "csv": f"path union_by_name hive_partitioning {_CSV}",
+    "csv": f"path union_by_name hive_partitioning {_CSV} {_FILES}",
     "generator": "kind rows rate seed batch_rows",
-    "json": "path union_by_name hive_partitioning format sample_size ignore_errors changelog",
+    "json": f"path union_by_name hive_partitioning format sample_size ignore_errors {_FILES}",
     "kafka": _KAFKA,
     "memory": "queue_rows updating upsert",
-    "parquet": "path union_by_name hive_partitioning compression row_group_size changelog",
+    "parquet": f"path union_by_name hive_partitioning compression row_group_size {_FILES}",
 }
 
 
