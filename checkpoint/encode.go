@@ -42,7 +42,7 @@ func (s *Store) newObject(ctx context.Context, name string, first, last flow.Epo
 // encoders are used again, as each has megabytes of tables. They run on the goroutine that calls them: an epoch is encoded behind running steps, which
 // need the processors.
 var encoders = sync.Pool{New: func() any {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithNoEntropyCompression(true))
 	if err != nil {
 		panic(errs.Bug("checkpoint", "%v", err)) // the options are constant
 	}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,9 +13,8 @@ import (
 )
 
 const (
-	mergeFewest = 4  // objects that are worth a merge
-	mergeMost   = 16 // objects that are merged at once: each has a batch in memory
-	mergeRatio  = 2  // an older object is taken along while it is at most this many times what is newer in the merge
+	mergeAlike = 8  // neighbours of one size that are worth a merge
+	mergeMost  = 16 // objects that are merged at once: each has a batch in memory
 )
 
 // merged is an object that stands for some neighbours.
@@ -45,31 +45,42 @@ func (m *merged) instead(objects []Object) ([]Object, bool) {
 
 func (s SectionIndex) key() sectionKey { return sectionKey{s.Kind, s.Owner, s.Table, s.Version} }
 
-// mergeable chooses neighbours [from, to) of similar size: from the newest on, the first that are followed by enough older ones of which each
-// is at most mergeRatio times what is newer than it in the merge. So a row that is merged as an older one lands in an object at least one and a half times as
-// large, and is rewritten a logarithmic number of times; and objects that stay grow geometrically with age, so they are few.
+// mergeable chooses neighbours [from, to) to be merged; none when from is to.
+//
+// All of them, when what is newer than the oldest is half as much as it: so a restore reads at most one and a half times the oldest object, and
+// a row is rewritten so twice for each time that as much as there is was changed. Otherwise the newest mergeAlike of a size, in which each older one is at most twice the average
+// of those newer: so a row is rewritten once for each time that its object becomes eight times as large, and objects are few.
 //
 // Rows that are held for a sink are not merged: few epochs have them, and a commit finds them by the epoch of their object.
 func mergeable(objects []Object) (from, to int) {
-	size := func(o Object) (n int64) {
+	sizes := make([]int64, len(objects))
+	firstHeld, newer := len(objects), int64(0)
+	for i, o := range objects {
 		for _, s := range o.Sections {
-			n += s.Length
-		}
-		return n
-	}
-	held := func(o Object) bool {
-		return slices.ContainsFunc(o.Sections, func(s SectionIndex) bool { return s.Kind == Once })
-	}
-	for to = len(objects); to >= mergeFewest; to-- {
-		sum := int64(0)
-		for from = to; from > 0 && to-from < mergeMost; from-- {
-			o := objects[from-1]
-			if held(o) || from < to && size(o) > mergeRatio*sum {
+			sizes[i] += s.Length
+			if s.Kind == Once {
+				firstHeld = min(firstHeld, i)
+				sizes[i] = math.MaxInt64 / 4
 				break
 			}
-			sum += size(o)
 		}
-		if to-from >= mergeFewest {
+		if i > 0 && i < min(firstHeld, mergeMost) {
+			newer += sizes[i]
+		}
+	}
+	if all := min(firstHeld, mergeMost); all > 2 && 2*newer >= sizes[0] {
+		return 0, all
+	}
+	for to = len(objects); to >= mergeAlike; to-- {
+		sum := int64(0)
+		for from = to; from > 0 && to-from < mergeMost; from-- {
+			size, n := sizes[from-1], int64(to-from)
+			if size == math.MaxInt64/4 || n > 0 && size > 2*sum/n {
+				break
+			}
+			sum += size
+		}
+		if to-from >= mergeAlike {
 			return from, to
 		}
 	}
