@@ -23,6 +23,7 @@ var Sources = []connectors.Source{
 	json.Source,
 	arrowipc.Source,
 	kafka.Source,
+	postgres.Source,
 	generator.Source,
 	memory.Source,
 }

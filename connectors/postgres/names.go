@@ -101,10 +101,13 @@ func (t tableName) String() string {
 // column is a column of a table as the server describes it.
 type column struct {
 	name    string
-	oid     uint32
-	mod     int32 // width and scale of a numeric; −1: none
+	typ     uint32 // of the column
+	oid     uint32 // of its values: a domain has those of its base
+	mod     int32  // width and scale of a numeric; −1: none
 	elem    uint32
 	notNull bool
+	// generated: the server computes it, and its log does not have it.
+	generated bool
 }
 
 // table is a table as the server describes it.
@@ -112,8 +115,9 @@ type table struct {
 	tableName
 	oid      uint32
 	columns  []column
+	kind     byte     // pg_class.relkind: r, p, v, m, f
 	identity byte     // pg_class.relreplident: d, n, f, i
-	key      []string // columns of the primary key, in its order; nil: none
+	key      []string // columns of the key that tells rows apart, in its order; nil: none
 	rows     int64    // as the server estimates; −1: it does not
 }
 
@@ -125,25 +129,26 @@ func lookUp(ctx context.Context, conn *pgconn.PgConn, name tableName) (*table, e
 		return nil, err
 	}
 	r := rows[0]
-	t := &table{tableName: tableName{string(r[1]), string(r[2])}, oid: uint32(number(r[0])), identity: r[3][0], rows: number(r[4])}
-	if kind := r[5][0]; !strings.ContainsRune("rpvmf", rune(kind)) {
+	t := &table{tableName: tableName{string(r[1]), string(r[2])}, oid: uint32(number(r[0])), kind: r[5][0], identity: r[3][0], rows: number(r[4])}
+	if !strings.ContainsRune("rpvmf", rune(t.kind)) {
 		return nil, errs.New(errs.Schema, "open", "%s is not a table", t)
 	}
-	rows, _, err = query(ctx, conn, `SELECT a.attname, a.atttypid, a.atttypmod, coalesce(nullif(e.oid, 0), 0), a.attnotnull, b.typtype, b.typbasetype, b.typtypmod
+	rows, _, err = query(ctx, conn, `SELECT a.attname, a.atttypid, a.atttypmod, coalesce(e.oid, 0), a.attnotnull, b.typtype, b.typbasetype, b.typtypmod, a.attgenerated
 		FROM pg_attribute a JOIN pg_type b ON b.oid = a.atttypid LEFT JOIN pg_type e ON e.oid = b.typelem AND b.typcategory = 'A'
 		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, string(r[0]))
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range rows {
-		c := column{name: string(r[0]), oid: uint32(number(r[1])), mod: int32(number(r[2])), elem: uint32(number(r[3])), notNull: string(r[4]) == "t"}
-		if string(r[5]) == "d" { // a domain has the values of its base
+		c := column{name: string(r[0]), typ: uint32(number(r[1])), oid: uint32(number(r[1])), mod: int32(number(r[2])), elem: uint32(number(r[3])), notNull: string(r[4]) == "t", generated: len(r[8]) > 0}
+		if string(r[5]) == "d" {
 			c.oid, c.mod = uint32(number(r[6])), int32(number(r[7]))
 		}
 		t.columns = append(t.columns, c)
 	}
+	// The index by which the log tells rows apart: the primary key's, unless another was chosen.
 	rows, _, err = query(ctx, conn, `SELECT a.attname FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(att, at), pg_attribute a
-		WHERE i.indrelid = $1::oid AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.att ORDER BY k.at`, string(r[0]))
+		WHERE i.indrelid = $1::oid AND CASE WHEN $2 = 'i' THEN i.indisreplident ELSE i.indisprimary END AND k.at <= i.indnkeyatts AND a.attrelid = i.indrelid AND a.attnum = k.att ORDER BY k.at`, string(r[0]), string(t.identity))
 	for _, r := range rows {
 		t.key = append(t.key, string(r[0]))
 	}
