@@ -14,6 +14,7 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/core/objstore"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -221,8 +222,27 @@ func (c *scopeCatalog) ResolveFile(path string) (*plan.Source, error) {
 			known = append(known, e)
 		}
 	}
+	if src := c.holding(path); src != nil {
+		return c.open(src, path, map[string]string{"path": path}, nil)
+	}
 	return nil, errs.New(errs.Schema, "bind", "cannot tell the format of %q from its ending", path).
 		WithHint("known endings: %s; or name the format: read_parquet('%s')", strings.Join(known, ", "), path)
+}
+
+// holding finds the source of a folder by what is in it.
+func (c *scopeCatalog) holding(path string) *connectors.Source {
+	store, dir, err := objstore.For(path)
+	if err != nil || objstore.HasGlob(dir) {
+		return nil
+	}
+	for i := range all.Sources {
+		if src := &all.Sources[i]; src.Holds != "" {
+			if found, err := store.Glob(c.ctx, strings.TrimRight(dir, "/")+"/"+src.Holds+"/*.{json,parquet}"); err == nil && len(found) > 0 {
+				return src
+			}
+		}
+	}
+	return nil
 }
 
 func (c *scopeCatalog) open(src *connectors.Source, name string, options map[string]string, schema []types.Field) (*plan.Source, error) {

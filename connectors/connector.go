@@ -23,6 +23,8 @@ type Source struct {
 	Options Options
 	// Extensions are the file name endings under which FROM 'file' finds this source (".parquet").
 	Extensions []string
+	// Holds is a folder by which FROM 'folder' finds this source, where the folder has it (_delta_log).
+	Holds string
 	// Functions are the table functions that open it (read_parquet).
 	Functions []string
 	// Replayable: a position can be read again, so that exactly-once is possible.

@@ -26,6 +26,9 @@ func (s Source) Markdown() string {
 	if len(s.Extensions) > 0 {
 		fmt.Fprintf(&b, " `FROM 'file'` with the endings `%s`.", strings.Join(s.Extensions, "`, `"))
 	}
+	if s.Holds != "" {
+		fmt.Fprintf(&b, " `FROM 'folder'` where the folder holds `%s`.", s.Holds)
+	}
 	b.WriteString("\n\n")
 	s.Options.markdown(&b)
 	return b.String()

@@ -8,6 +8,7 @@ import (
 	"github.com/riverbed/riverbed/connectors/arrowipc"
 	"github.com/riverbed/riverbed/connectors/console"
 	"github.com/riverbed/riverbed/connectors/csv"
+	"github.com/riverbed/riverbed/connectors/delta"
 	"github.com/riverbed/riverbed/connectors/generator"
 	"github.com/riverbed/riverbed/connectors/json"
 	"github.com/riverbed/riverbed/connectors/kafka"
@@ -22,6 +23,7 @@ var Sources = []connectors.Source{
 	csv.Source,
 	json.Source,
 	arrowipc.Source,
+	delta.Source,
 	kafka.Source,
 	postgres.Source,
 	generator.Source,

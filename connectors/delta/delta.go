@@ -15,7 +15,7 @@ import (
 // Source declares Delta tables.
 var Source = connectors.Source{
 	Name: "delta", Class: "Delta", Summary: "Read Delta Lake tables: a version, or every change as it is committed.",
-	Functions: []string{"delta_scan", "read_delta"}, Replayable: true,
+	Functions: []string{"delta_scan", "read_delta"}, Holds: "_delta_log", Replayable: true,
 	Options: connectors.Options{
 		{Name: "path", Type: connectors.String, Required: true, Doc: "The folder of the table, which holds `_delta_log`.", Example: "lake/trades"},
 		{Name: "version", Type: connectors.Int, Doc: "Read this version of the table instead of the newest. A stream begins with it.", Example: "12"},

@@ -7,6 +7,7 @@ name can be given as keywords too.
 from __future__ import annotations
 
 from riverbed.connectors.base import Connector
+from riverbed.connectors.delta import Delta
 from riverbed.connectors.files import ArrowIpc, Csv, Json, Parquet
 from riverbed.connectors.generator import Generator
 from riverbed.connectors.kafka import Kafka
@@ -19,6 +20,7 @@ __all__ = [
     "Connector",
     "Console",
     "Csv",
+    "Delta",
     "Generator",
     "Json",
     "Kafka",

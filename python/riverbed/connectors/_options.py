@@ -21,6 +21,7 @@ OPTIONS = {
     "arrow": "path union_by_name hive_partitioning",
     "console": "stderr",
     "csv": f"path union_by_name hive_partitioning {_CSV} {_FILES}",
+    "delta": "path version timestamp start append_only poll_interval",
     "generator": "kind rows rate seed batch_rows",
     "json": f"path union_by_name hive_partitioning format sample_size ignore_errors {_FILES}",
     "kafka": _KAFKA,
