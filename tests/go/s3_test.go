@@ -1,14 +1,18 @@
 package repo
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/riverbed/riverbed"
+	"github.com/riverbed/riverbed/checkpoint"
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/connectortest"
 	"github.com/riverbed/riverbed/connectors/csv"
@@ -128,4 +132,99 @@ func TestS3Files(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// TestS3ExactlyOnce follows a folder on S3 into Parquet files on S3, with its checkpoints there too. The pipeline is ended in one phase of an epoch after the
+// other, and the service with it at times; pyarrow, by its own S3 client, then finds each row once.
+func TestS3ExactlyOnce(t *testing.T) {
+	if _, err := exec.LookPath("python"); err != nil {
+		t.Skip("no python on the path, which reads what was written")
+	}
+	service := objtest.S3(t)
+	const files, rows, ends = 12, 500, 14
+	in := filepath.Join(service.Folder, objtest.Bucket, "in")
+	if err := os.MkdirAll(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for f := range files {
+		var text strings.Builder
+		text.WriteString("v,k\n")
+		for i := range rows {
+			fmt.Fprintf(&text, "%d,%d\n", f*rows+i, i%3)
+		}
+		if err := os.WriteFile(filepath.Join(in, fmt.Sprintf("%03d.csv", f)), []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := "s3://" + objtest.Bucket
+	phases := map[string]int{}
+	run := func(ending int) (ended bool, err error) {
+		s, err := riverbed.Open(map[string]string{"checkpoint_url": url + "/checkpoints", "checkpoint_interval_ms": "1", "step_rows": "400"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		if _, err := s.Query(t.Context(), "CREATE STREAM s (v BIGINT, k BIGINT) WITH (connector = 'csv', path = '"+url+"/in')", nil); err != nil {
+			t.Fatal(err)
+		}
+		q, err := s.Query(t.Context(), "SELECT v, k, v * 2 AS twice FROM s", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := q.Sink(riverbed.SinkSpec{ConnectorSpec: riverbed.ConnectorSpec{Connector: "parquet", Options: map[string]string{
+			"path": url + "/out", "partition_by": "k", "file_rows": "100"}}, ID: "files", ExactlyOnce: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		count := 0
+		before := checkpoint.Phase
+		defer func() { checkpoint.Phase = before }()
+		checkpoint.Phase = func(phase string, _ flow.Epoch) {
+			mu.Lock()
+			defer mu.Unlock()
+			if count++; ending >= 0 && (ended || count > 4+ending) {
+				if !ended {
+					ended = true
+					phases[phase]++
+					if ending%5 == 4 {
+						service.Kill()
+						service.Start()
+					}
+				}
+				panic(errors.New("ended here"))
+			}
+		}
+		h, err := p.Start(t.Context(), "latest")
+		if err == nil {
+			err = h.Wait(t.Context())
+		}
+		return ended, err
+	}
+	for n := range ends {
+		if ended, err := run(n); ended != (err != nil) || err != nil && !strings.Contains(err.Error(), "ended here") {
+			t.Fatalf("run %d: ended %t, %v", n, ended, err)
+		}
+	}
+	if _, err := run(-1); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ended in %v", phases)
+	if len(phases) < 4 {
+		t.Errorf("ended in %d phases only", len(phases))
+	}
+	python := exec.Command("python", "-c", `
+import os, urllib.parse
+import pyarrow.dataset, pyarrow.fs
+at = urllib.parse.urlparse(os.environ["AWS_ENDPOINT_URL"])
+s3 = pyarrow.fs.S3FileSystem(endpoint_override=at.netloc, scheme=at.scheme, access_key="test", secret_key="testsecret", region="us-east-1")
+data = pyarrow.dataset.dataset("bucket/out", filesystem=s3, format="parquet", partitioning="hive")
+t = data.to_table().sort_by("v")
+v = t["v"].to_pylist()
+print(len(v), v == list(range(len(v))), t["twice"].to_pylist() == [2 * x for x in v], t["k"].to_pylist() == [x % 500 % 3 for x in v], max(f.count_rows() for f in data.get_fragments()) <= 100)
+`)
+	out, err := python.CombinedOutput()
+	if want := fmt.Sprintf("%d True True True True", files*rows); err != nil || strings.TrimSpace(string(out)) != want {
+		t.Errorf("pyarrow finds %s, not %s (%v)", out, want, err)
+	}
 }
