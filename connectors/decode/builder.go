@@ -137,11 +137,16 @@ func (n *nulls) truncate(i, was int) {
 
 // finish makes the array and starts again.
 func (n *nulls) finish(t arrow.DataType, rows int, buffers ...*memory.Buffer) arrow.Array {
+	return n.finishOver(t, rows, nil, buffers...)
+}
+
+// finishOver makes an array that has parts, and starts again.
+func (n *nulls) finishOver(t arrow.DataType, rows int, parts []arrow.ArrayData, buffers ...*memory.Buffer) arrow.Array {
 	var bits *memory.Buffer
 	if n.count > 0 {
 		bits = memory.NewBufferBytes(n.bits)
 	}
-	a := array.MakeFromData(array.NewData(t, rows, append([]*memory.Buffer{bits}, buffers...), nil, n.count, 0))
+	a := array.MakeFromData(array.NewData(t, rows, append([]*memory.Buffer{bits}, buffers...), parts, n.count, 0))
 	*n = nulls{}
 	return a
 }
@@ -294,9 +299,22 @@ func (b *bitBuilder) AppendText(s []byte) error {
 	if !ok {
 		return &textError{string(s), types.Bool}
 	}
+	b.append(v)
+	return nil
+}
+
+func (b *bitBuilder) append(v bool) {
 	b.nulls.valid(len(b.vals))
 	b.vals = append(b.vals, v)
-	return nil
+}
+
+// BoolAppender gives the way to append booleans as they are, to a builder of BOOLEAN.
+func BoolAppender(b Builder) (func(bool), bool) {
+	bits, ok := b.(*bitBuilder)
+	if !ok {
+		return nil, false
+	}
+	return bits.append, true
 }
 
 func (b *bitBuilder) Truncate(n int) {
