@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
+	"github.com/riverbed/riverbed/checkpoint"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
@@ -387,4 +388,35 @@ func TestStatisticsOfFilesThatChanged(t *testing.T) {
 	}
 	_, err = q.all(t.Context())
 	failsWith(t, "deleted", err, errs.Source, "t.parquet", "no longer there")
+}
+
+// A table of files that is read by a pipeline goes on after a restart where it was, if it is the same.
+func TestTableOfFilesThatChanges(t *testing.T) {
+	v, dir := newVault(t), t.TempDir()
+	feedFolder(t, dir, 1, 401, 50)
+	config := map[string]string{"checkpoint_url": t.TempDir(), "checkpoint_interval_ms": "1", "step_rows": "20"}
+	query := "SELECT k, v FROM '" + dir + "/*.json'"
+	end := func(after int) func(string, flow.Epoch) bool {
+		return func(phase string, _ flow.Epoch) bool {
+			if phase == checkpoint.Marked {
+				after--
+			}
+			return after == 0
+		}
+	}
+	if ended, err := runEnded(t, config, nil, query, "vault_staging", "p", end(1)); !ended {
+		t.Fatal(err)
+	}
+	feedFolder(t, dir, 0, 1, 50)
+	_, err := runEnded(t, config, nil, query, "vault_staging", "p", end(-1))
+	failsWith(t, "another file", err, errs.State, "has other files", "restore the files that it had")
+	if err := os.Remove(filepath.Join(dir, "0000.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runEnded(t, config, nil, query, "vault_staging", "p", end(-1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.all(); len(got) != 20_000 {
+		t.Errorf("%d rows instead of 20000", len(got))
+	}
 }

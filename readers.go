@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/riverbed/riverbed/checkpoint"
@@ -244,10 +245,20 @@ func (s *splitReader) close() {
 // waits for it. A position is how many rows were taken: one worker's scan has them in the same order each time.
 func (r *runner) readRelation(source int, from flow.Position) {
 	skip, read := int64(0), int64(0)
+	version := ""
+	if v, ok := r.inputs[source].info.Source.Relation.(interface{ Version() string }); ok {
+		version = " of " + v.Version()
+	}
 	if from != "" {
+		rows, of, _ := strings.Cut(string(from), " ")
 		var err error
-		if skip, err = strconv.ParseInt(string(from), 10, 64); err != nil {
+		if skip, err = strconv.ParseInt(rows, 10, 64); err != nil {
 			r.put(fed{source: source, err: errs.New(errs.State, "restore", "%s: %q is no position", r.inputs[source].info.Source.Name, from)})
+			return
+		}
+		if of != "" && " "+of != version {
+			r.put(fed{source: source, err: errs.New(errs.State, "restore", "%s has other files, or others in them, than when %d of its rows were read before the restart", r.inputs[source].info.Source.Name, skip).
+				WithHint("restore the files that it had, or begin anew with another id; a stream (CREATE STREAM) follows a folder that gets new files")})
 			return
 		}
 	}
@@ -260,7 +271,7 @@ func (r *runner) readRelation(source int, from flow.Position) {
 		if left := read - skip; left < n {
 			rows.Batch, rows.Places = rows.Batch.NewSlice(n-left, n), placesFrom(rows.Places, int(n-left), int(n))
 		}
-		rows.Next = flow.Position(strconv.FormatInt(read, 10))
+		rows.Next = flow.Position(strconv.FormatInt(read, 10) + version)
 		return r.put(fed{source: source, rows: rows})
 	})
 	if err == nil && read < skip {

@@ -2,6 +2,8 @@ package files
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -74,6 +76,15 @@ func (r *Relation) Check(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Version stands for the files and what they are: rows are in the order of before while it is the same.
+func (r *Relation) Version() string {
+	h := sha256.New()
+	for _, ref := range r.refs {
+		fmt.Fprintf(h, "%s %s\n", ref.Name(), positionOf(ref.Info).text())
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // Files lists the paths, for EXPLAIN.
