@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -58,9 +59,10 @@ type rows struct {
 	meta   []metaColumn // by field; nil for columns of the value and the key
 	key    *keyColumns  // nil: not an upsert stream
 	n      int
+	ctx    context.Context // of the read that is under way
 }
 
-func newRows(s connectors.Settings, fields []types.Field, key []int) (*rows, error) {
+func newRows(s connectors.Settings, format *avroFormat, fields []types.Field, key []int) (*rows, error) {
 	r := &rows{fields: fields, schema: types.ArrowSchema(fields), meta: make([]metaColumn, len(fields))}
 	var body []types.Field
 	for i, f := range fields {
@@ -87,6 +89,8 @@ func newRows(s connectors.Settings, fields []types.Field, key []int) (*rows, err
 			break
 		}
 		r.value, err = decode.NewRaw(body)
+	case "avro":
+		r.value, err = format.decoder(body, func() context.Context { return r.ctx })
 	case "csv":
 		var d dcsv.Dialect
 		if d, err = dcsv.ParseDialect(s.String("delim"), `"`, `"`); err == nil {

@@ -21,17 +21,28 @@ func (s *stream) infer(ctx context.Context) ([]types.Field, error) {
 	switch s.settings.String("format") {
 	case "raw":
 		return []types.Field{{Name: "value", Type: types.String}}, nil
+	case "avro":
+		return s.inferAvro(ctx)
 	case "csv":
 		return nil, errs.New(errs.Schema, "open", "the columns of CSV messages cannot be inferred, as they have no names").WithHint("give schema=")
 	}
+	in := djson.Inferrer{UTCAsTimestamp: true}
+	if err := s.sample(ctx, "a JSON object", func(rec *kgo.Record) error { return in.See(rec.Value) }); err != nil {
+		return nil, err
+	}
+	return in.Fields(), nil
+}
+
+// sample shows the first records of the topic to see, which fails for those that are not what is wanted.
+func (s *stream) sample(ctx context.Context, wanted string, see func(*kgo.Record) error) error {
 	topic := s.settings.String("topic")
 	parts, err := s.partitions(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	opts, err := clientOptions(s.settings)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	from := map[int32]kgo.Offset{}
 	for _, p := range parts {
@@ -39,10 +50,9 @@ func (s *stream) infer(ctx context.Context) ([]types.Field, error) {
 	}
 	client, err := kgo.NewClient(append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}), kgo.FetchIsolationLevel(kgo.ReadCommitted()))...)
 	if err != nil {
-		return nil, errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
+		return errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)
 	}
 	defer client.Close()
-	in := djson.Inferrer{UTCAsTimestamp: true}
 	seen, bad := 0, 0
 	var lastErr error
 	waited, cancel := context.WithCancelCause(ctx)
@@ -60,7 +70,7 @@ func (s *stream) infer(ctx context.Context) ([]types.Field, error) {
 			// There is something: go on to the present end of the topic, and do not wait for more.
 			if done, err := s.reached(ctx, next); err != nil || done {
 				if err != nil {
-					return nil, err
+					return err
 				}
 				break
 			}
@@ -74,7 +84,10 @@ func (s *stream) infer(ctx context.Context) ([]types.Field, error) {
 			if rec.Value == nil {
 				continue
 			}
-			if err := in.See(rec.Value); err != nil {
+			if err := see(rec); err != nil {
+				if errs.As(err).Kind == errs.Source { // no fault of the record
+					return err
+				}
 				bad++
 				lastErr = err
 				continue
@@ -83,17 +96,17 @@ func (s *stream) infer(ctx context.Context) ([]types.Field, error) {
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, errs.New(errs.Cancelled, "open", "reading the first records of %q was cancelled: %w", topic, ctx.Err())
+		return errs.New(errs.Cancelled, "open", "reading the first records of %q was cancelled: %w", topic, ctx.Err())
 	}
 	switch {
 	case seen == 0 && bad > 0:
-		return nil, errs.New(errs.Source, "read schema", "none of the first %d records of the topic %q is a JSON object: %w", bad, topic, lastErr).
+		return errs.New(errs.Source, "read schema", "none of the first %d records of the topic %q is %s: %w", bad, topic, wanted, lastErr).
 			WithHint("give schema=, or choose another format")
 	case seen == 0:
-		return nil, errs.New(errs.Source, "read schema", "the topic %q was empty for %s, so its columns are unknown", topic, s.settings.Duration("schema_timeout")).
+		return errs.New(errs.Source, "read schema", "the topic %q was empty for %s, so its columns are unknown", topic, s.settings.Duration("schema_timeout")).
 			WithHint("give schema=, or raise schema_timeout")
 	}
-	return in.Fields(), nil
+	return nil
 }
 
 var errTimeout = errors.New("schema_timeout has passed")

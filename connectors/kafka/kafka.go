@@ -44,7 +44,11 @@ var connection = connectors.Options{
 var Source = connectors.Source{
 	Name: "kafka", Class: "Kafka", Summary: "Read a topic, all its partitions, as a stream.", Replayable: true,
 	Options: connection.With(
-		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json", "csv", "raw"}, Default: "json", Doc: "How the value of a record becomes a row."},
+		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json", "csv", "raw", "avro"}, Default: "json", Doc: "How the value of a record becomes a row."},
+		connectors.Option{Name: "avro_schema", Type: connectors.String, Doc: "With format avro: the reader's schema, as JSON or as a file's name. Messages that do not say otherwise are written with it. Left out, each message has its schema inside (an object container), or its id in the registry.", Example: "trade.avsc"},
+		connectors.Option{Name: "schema_registry", Type: connectors.String, Doc: "With format avro: address of the schema registry whose ids the messages begin with.", Example: "http://localhost:8081"},
+		connectors.Option{Name: "schema_registry_user", Type: connectors.String, Doc: "User name at the schema registry."},
+		connectors.Option{Name: "schema_registry_password", Type: connectors.String, Secret: true, Doc: "Password at the schema registry; write a reference to an environment variable.", Example: "${REGISTRY_PASSWORD}"},
 		connectors.Option{Name: "start", Type: connectors.String, Default: "earliest", Doc: "Where to begin: earliest, latest, a point in time, or offsets by partition (0:120,1:80; partitions that are not named begin at the earliest).", Example: "2026-01-01T00:00:00Z"},
 		connectors.Option{Name: "isolation", Type: connectors.Enum, Values: []string{"read_committed", "read_uncommitted"}, Default: "read_committed", Doc: "Whether records of open and aborted transactions are read."},
 		connectors.Option{Name: "lost_records", Type: connectors.Enum, Values: []string{"fail", "skip"}, Default: "fail", Doc: "What to do when retention has removed records that were not read yet: fail, or go on with the first that is there, and a row of __bad that names the offsets."},

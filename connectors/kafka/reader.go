@@ -28,7 +28,8 @@ type stream struct {
 	name     string
 	clock    clock.Clock
 	fields   []types.Field
-	key      []int // of an upsert stream
+	key      []int       // of an upsert stream
+	avro     *avroFormat // nil: another format
 	start    start
 	ends     map[int32]span // bounded: what to read of each partition
 	clients  *consumers
@@ -48,6 +49,9 @@ func openStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, e
 	}
 	var err error
 	if s.start, err = parseStart(req.Settings.String("start")); err != nil {
+		return nil, err
+	}
+	if s.avro, err = newAvro(req.Settings); err != nil {
 		return nil, err
 	}
 	if _, err := s.Splits(ctx); err != nil { // the broker and the topic are there
@@ -72,7 +76,7 @@ func openStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, e
 	if err := checkMeta(s.fields); err != nil {
 		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
 	}
-	if _, err := newRows(req.Settings, s.fields, s.key); err != nil {
+	if _, err := newRows(req.Settings, s.avro, s.fields, s.key); err != nil {
 		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
 	}
 	return s, nil
@@ -173,7 +177,7 @@ func (s *stream) UntilLatest(ctx context.Context) (flow.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, key: s.key, start: s.start, topic: s.topic, first: s.first, clients: &consumers{settings: s.settings}, ends: ends}, nil
+	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, key: s.key, avro: s.avro, start: s.start, topic: s.topic, first: s.first, clients: &consumers{settings: s.settings}, ends: ends}, nil
 }
 
 // Open reads a partition from an offset, or from where the option start says.
@@ -183,7 +187,7 @@ func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 		return nil, errs.New(errs.State, "open", "%q is no partition of the topic %q", split.ID, s.settings.String("topic"))
 	}
 	r := &reader{s: s, partition: int32(n), split: split.ID, next: -1, epoch: -1, end: -1}
-	if r.rows, err = newRows(s.settings, s.fields, s.key); err != nil {
+	if r.rows, err = newRows(s.settings, s.avro, s.fields, s.key); err != nil {
 		return nil, errs.New(errs.Schema, "open", "stream %q: %w", s.name, err)
 	}
 	at := s.start.offset(r.partition, s.known(r.partition))
@@ -294,6 +298,7 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 	places := &flow.Places{Split: r.split, Kind: flow.Partition, Unit: flow.Offset}
 	keep := r.s.settings.String("tombstones") == "keep"
 	done := 0
+	r.rows.ctx = ctx
 	for _, rec := range r.recs {
 		if r.rows.n+len(out.Bad) >= limit {
 			break
@@ -303,22 +308,29 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 			done = len(r.recs)
 			break
 		}
+		var err error
+		switch {
+		case rec.Attrs.IsControl():
+		case rec.Value == nil && !keep && r.rows.key == nil:
+			r.tombstones.Add(1)
+		default:
+			if err = r.rows.add(rec); err == nil {
+				places.Add(r.rows.n-1, rec.Offset)
+			}
+		}
+		if err != nil && (ctx.Err() != nil || errs.As(err).Kind == errs.Source) { // no fault of the record: it waits
+			if done == 0 {
+				return flow.Rows{}, err
+			}
+			break
+		}
 		done++
 		r.next, r.epoch = rec.Offset+1, rec.LeaderEpoch
 		out.Bytes += int64(len(rec.Key) + len(rec.Value))
-		switch {
-		case rec.Attrs.IsControl():
-			continue
-		case rec.Value == nil && !keep && r.rows.key == nil:
-			r.tombstones.Add(1)
-			continue
-		}
-		if err := r.rows.add(rec); err != nil {
+		if err != nil {
 			out.Bad = append(out.Bad, flow.BadRow{Source: r.s.name, Split: r.split, Position: strconv.FormatInt(rec.Offset, 10),
 				Raw: bytes.Clone(rec.Value), Error: err.Error(), Time: r.s.clock.Now()})
-			continue
 		}
-		places.Add(r.rows.n-1, rec.Offset)
 	}
 	r.recs = r.recs[done:]
 	if r.rows.n > 0 {

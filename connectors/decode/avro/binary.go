@@ -10,6 +10,7 @@ import (
 type input struct {
 	data  []byte
 	pos   int
+	empty int // items that took no bytes
 	depth int // of records that contain themselves
 }
 
@@ -81,7 +82,7 @@ func (in *input) double() (float64, error) {
 
 // blocks calls item for each item of an array or map.
 func (in *input) blocks(item func() error) error {
-	for items := 0; ; {
+	for {
 		n, err := in.long()
 		if err != nil || n == 0 {
 			return err
@@ -100,12 +101,14 @@ func (in *input) blocks(item func() error) error {
 				return err
 			}
 			// Items may take no bytes at all (null, an empty record), so a length that lies must end elsewhere.
-			if items++; in.pos == before && items > mostEmpty {
-				return errors.New("an array has more empty items than can be")
+			if in.pos == before {
+				if in.empty++; in.empty > mostEmpty {
+					return errors.New("the message has more empty items than can be")
+				}
 			}
 		}
 	}
 }
 
-// mostEmpty bounds the items of an array that take no bytes.
+// mostEmpty bounds the items of a message that take no bytes.
 const mostEmpty = 1 << 16

@@ -3,6 +3,7 @@ package avro
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -113,10 +114,11 @@ func (d *Decoder) Append(msg []byte) error {
 func (d *Decoder) open(msg []byte) (op, []byte, error) {
 	switch {
 	case d.opt.ByID != nil:
-		if len(msg) < 5 || msg[0] != 0 {
-			return nil, nil, fmt.Errorf("the message does not begin with a zero byte and the id of a schema, as messages of a schema registry do")
+		id, err := ID(msg)
+		if err != nil {
+			return nil, nil, err
 		}
-		read, err := d.plan(msg[:5], func() (*Schema, error) { return d.opt.ByID(int32(binary.BigEndian.Uint32(msg[1:5]))) })
+		read, err := d.plan(msg[:5], func() (*Schema, error) { return d.opt.ByID(id) })
 		return read, msg[5:], err
 	case d.opt.Writer != nil && !bytes.HasPrefix(msg, magic):
 		read, err := d.plan(nil, func() (*Schema, error) { return d.opt.Writer, nil })
@@ -128,6 +130,14 @@ func (d *Decoder) open(msg []byte) (op, []byte, error) {
 	}
 	read, err := d.plan(schema, func() (*Schema, error) { return ParseSchema(schema, nil) })
 	return read, data, err
+}
+
+// ID is the schema's id in a message in the wire format of schema registries.
+func ID(msg []byte) (int32, error) {
+	if len(msg) < 5 || msg[0] != 0 {
+		return 0, errors.New("the message does not begin with a zero byte and the id of a schema, as messages of a schema registry do")
+	}
+	return int32(binary.BigEndian.Uint32(msg[1:5])), nil
 }
 
 // Truncate drops the rows from n on.

@@ -13,7 +13,8 @@ OF_STREAMS = ("watermark", "event_time", "primary_key", "allowed_lateness")
 _KAFKA = """brokers topic security_protocol sasl_mechanism sasl_username sasl_password sasl_token ssl_ca_location
     ssl_certificate_location ssl_key_location client_id format start isolation lost_records group_id tombstones upsert
     key_format metadata schema_timeout delim key create partitions changelog headers compression
-    marker_topic transactional_id transaction_timeout commit_timeout"""
+    marker_topic transactional_id transaction_timeout commit_timeout avro_schema schema_registry schema_registry_user
+    schema_registry_password"""
 _FILES = "file_rows file_bytes partition_by changelog"
 _CSV = "header delim sep quote escape nullstr skip all_varchar sample_size ignore_errors"
 
