@@ -15,7 +15,7 @@ const root = "../../.."
 // TestMutantsApply keeps the list in step with the code: every text stands in its file exactly once.
 func TestMutantsApply(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range all {
+	for _, m := range append(checkpoints, all...) {
 		if seen[m.name] {
 			t.Errorf("%s is listed twice", m.name)
 		}
@@ -56,28 +56,7 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 	for _, m := range list {
 		t.Run(m.name, func(t *testing.T) {
-			folder := t.TempDir()
-			text, err := m.mutated(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			absolute, err := filepath.Abs(filepath.Join(root, m.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed := filepath.Join(folder, "mutated.go")
-			overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{absolute: changed}})
-			for path, content := range map[string][]byte{changed: []byte(text), filepath.Join(folder, "overlay.json"): overlay} {
-				if err := os.WriteFile(path, content, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			binary := filepath.Join(folder, "prop.test")
-			build := exec.Command("go", "test", "-c", "-overlay", filepath.Join(folder, "overlay.json"), "-o", binary, "./tests/go/prop")
-			build.Dir = root
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			binary := m.build(t, "./tests/go/prop")
 			run := exec.Command(binary, "-test.run", "^TestOperators$")
 			run.Dir = filepath.Join(root, "tests/go/prop")
 			run.Env = append(os.Environ(), "RIVERBED_PROP_CASES=2000", "RIVERBED_PROP_FIRST=1", "RIVERBED_PROP_ONLY=^("+m.ops+")$", "RIVERBED_SEED=1")
@@ -89,6 +68,56 @@ func TestMutantsAreFound(t *testing.T) {
 			t.Logf("%s: %s: found by %s after %s cases", m.name, m.what, hit[1], hit[2])
 		})
 	}
+}
+
+// TestMutantsOfCheckpointsAreFound is the same for the store of checkpoints, whose own tests find them.
+func TestMutantsOfCheckpointsAreFound(t *testing.T) {
+	list := checkpoints[:1]
+	if os.Getenv("RIVERBED_MUTANTS") != "" {
+		list = checkpoints
+	}
+	for _, m := range list {
+		t.Run(m.name, func(t *testing.T) {
+			run := exec.Command(m.build(t, "./checkpoint"), "-test.short", "-test.failfast", "-test.run", m.ops)
+			run.Dir = filepath.Join(root, "checkpoint")
+			out, err := run.CombinedOutput()
+			hit := failed.FindSubmatch(out)
+			if err == nil || hit == nil {
+				t.Fatalf("%s (%s): not found by %s\n%s", m.name, m.what, m.ops, tail(out))
+			}
+			t.Logf("%s: %s: found by %s", m.name, m.what, hit[1])
+		})
+	}
+}
+
+var failed = regexp.MustCompile(`--- FAIL: (\w+)`)
+
+// build makes the test binary of a package with the fault.
+func (m mutant) build(t *testing.T, pkg string) string {
+	t.Helper()
+	folder := t.TempDir()
+	text, err := m.mutated(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	absolute, err := filepath.Abs(filepath.Join(root, m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := filepath.Join(folder, "mutated.go")
+	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{absolute: changed}})
+	for path, content := range map[string][]byte{changed: []byte(text), filepath.Join(folder, "overlay.json"): overlay} {
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binary := filepath.Join(folder, "mutated.test")
+	build := exec.Command("go", "test", "-c", "-overlay", filepath.Join(folder, "overlay.json"), "-o", binary, pkg)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return binary
 }
 
 func tail(out []byte) string {
