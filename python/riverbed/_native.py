@@ -52,6 +52,8 @@ _SIGNATURES = {
     "rb_session_register": [_u64, _chars, _i64, _u64],
     "rb_session_udf": [_u64, _chars, _i64, UDF, _u64],
     "rb_statements": [_chars, _i64, _text],
+    "rb_inspect": [_chars, _i64, _text],
+    "rb_savepoint": [_chars, _i64],
     "rb_stream_push": [_u64, _chars, _i64, _void, _void, _handle],
     "rb_stream_lend": [_u64, _chars, _i64, _void, _u64, _handle],
     "rb_layout_open": [_void, _handle],

@@ -53,6 +53,35 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["plan"]
 
 
+def test_checkpoints_are_inspected_and_saved(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"k": 1, "v": 2}\n{"k": 1, "v": 3}\n')
+    (tmp_path / "q.sql").write_text(
+        f"""CREATE STREAM s (k INT, v INT) WITH (connector = 'json', path = '{tmp_path}/in/*.json');
+        CREATE SINK totals WITH (connector = 'json', path = '{tmp_path}/out', changelog = true);
+        INSERT INTO totals SELECT k, sum(v) AS total FROM s GROUP BY k;"""
+    )
+    place = ["--checkpoint-dir", str(tmp_path / "checkpoints")]
+    assert main(["run", str(tmp_path / "q.sql"), "--until", "latest", *place]) == 0
+    assert "epoch" in capsys.readouterr().err
+    assert main(["inspect", "--pipeline-id", "totals", "--json", *place]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pipeline"] == "totals"
+    assert found["epochs"][-1]["epoch"] >= 1
+    assert sum(table["stored_rows"] for table in found["tables"]) == 1
+    assert main(["inspect", "--pipeline-id", "totals", *place]) == 0
+    assert "committed" in capsys.readouterr().out
+    assert main(["savepoint", "--pipeline-id", "totals", *place, str(tmp_path / "saved")]) == 0
+    assert list((tmp_path / "saved").iterdir())
+    capsys.readouterr()
+    assert main(["inspect", "--pipeline-id", "nothing", *place]) == 1
+    assert "there are no checkpoints" in capsys.readouterr().err
+    # What ended has ended: nothing is written twice.
+    before = sorted(path.name for path in (tmp_path / "out").rglob("*"))
+    assert main(["run", str(tmp_path / "q.sql"), "--until", "latest", *place]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == before
+
+
 def test_functions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["functions", "upper"]) == 0
     assert "upper" in capsys.readouterr().out

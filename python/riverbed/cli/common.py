@@ -6,6 +6,7 @@ import argparse
 import datetime
 import decimal
 import json
+import os
 import pathlib
 import sys
 import uuid
@@ -36,6 +37,24 @@ def session(arguments: argparse.Namespace) -> Session:
             raise RiverbedUsageError(f"--set takes KEY=VALUE, not {pair!r}")
         config[key] = value
     return Session(config)
+
+
+def add_checkpoints(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that name the checkpoints of a pipeline."""
+    parser.add_argument("--pipeline-id", metavar="ID", required=True, help="of INSERT INTO it is the name of the sink")
+    parser.add_argument(
+        "--checkpoint-dir",
+        metavar="URL",
+        default=os.environ.get("RIVERBED_CHECKPOINT_URL"),
+        help="where the checkpoints are; RIVERBED_CHECKPOINT_URL when it is left out",
+    )
+
+
+def place(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the checkpoints that the flags name."""
+    if not arguments.checkpoint_dir:
+        raise RiverbedUsageError("name the place of the checkpoints with --checkpoint-dir or RIVERBED_CHECKPOINT_URL")
+    return {"url": arguments.checkpoint_dir, "pipeline": arguments.pipeline_id}
 
 
 def text(argument: str) -> str:

@@ -47,7 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
                 query = session.sql(re.sub(r"[^\n]", " ", text[:at]) + statement)
                 at += len(statement)
                 if query.is_pipeline:
-                    running.append(query.pipeline(exactly_once=arguments.strict).run(blocking=False, until=arguments.until))
+                    running.append(
+                        query.pipeline(exactly_once=arguments.strict).run(blocking=False, until=arguments.until)
+                    )
                 elif query.is_live:
                     with query.subscribe(until=arguments.until) as changes:
                         for batch in changes:
