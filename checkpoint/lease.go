@@ -66,6 +66,9 @@ func (s *Store) take(ctx context.Context, wait time.Duration, waiting func(strin
 			continue
 		}
 		data, err := s.get(ctx, leaseName(newest))
+		if err != nil && !errors.Is(err, objstore.ErrNotExist) {
+			data, err = s.get(ctx, leaseName(newest)) // it may have been renewed while it was read
+		}
 		if errors.Is(err, objstore.ErrNotExist) {
 			continue // a newer one has come
 		}
