@@ -46,7 +46,7 @@ func (c *column) fit(have types.Type, id parquet.FieldID) (fit, error) {
 	for i, p := range parts {
 		var err error
 		if fits[i], err = c.parts[i].fit(p, partOf(id, i)); err != nil {
-			return nil, err
+			return nil, c.otherwise(have) // elements have no names
 		}
 		plain = plain && fits[i] == nil
 	}
@@ -96,7 +96,11 @@ func (c *column) fitScalar(have types.Type) (fit, error) {
 	case !want.IsNested() && files.Widens(have, want):
 		return func(a arrow.Array) arrow.Array { return files.Widen(a, have, want) }, nil
 	}
-	return nil, fmt.Errorf("column %q is %s in the file and %s in the table", c.Name, have, want)
+	return nil, c.otherwise(have)
+}
+
+func (c *column) otherwise(have types.Type) error {
+	return fmt.Errorf("column %q is %s in the file and %s in the table", c.Name, have, c.Type)
 }
 
 // fitStruct finds the fields of a struct, whose order in the file may be another, and gives NULL for those that came later.

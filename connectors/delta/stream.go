@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/riverbed/riverbed/connectors"
@@ -254,20 +255,32 @@ func (s *stream) same(m *metadata, version int64) error {
 }
 
 func sameColumns(ours, now []column) error {
-	for _, c := range ours {
-		at := -1
-		for i := range now {
-			if now[i].physical == c.physical {
-				at = i
-			}
+	for i := range ours {
+		at := slices.IndexFunc(now, func(c column) bool { return c.physical == ours[i].physical })
+		if at < 0 {
+			return fmt.Errorf("it has no column %q", ours[i].Name)
 		}
-		switch {
-		case at < 0:
-			return fmt.Errorf("it has no column %q", c.Name)
-		case !now[at].Type.Equal(c.Type):
-			return fmt.Errorf("column %q is %s, and %s in the stream", c.Name, now[at].Type, c.Type)
-		case now[at].partition != c.partition:
-			return fmt.Errorf("the table is partitioned otherwise, column %q shows", c.Name)
+		if err := ours[i].holds(&now[at]); err != nil {
+			return err
+		}
+		if now[at].partition != ours[i].partition {
+			return fmt.Errorf("the table is partitioned otherwise, as column %q shows", ours[i].Name)
+		}
+	}
+	return nil
+}
+
+// holds checks that the values of a column that a table has now are values of the stream's. Fields of structs may have come.
+func (c *column) holds(now *column) error {
+	switch {
+	case c.Type.Kind != now.Type.Kind || !c.Type.IsNested() && !c.Type.Equal(now.Type):
+		return fmt.Errorf("column %q is %s, and %s in the stream", c.Name, now.Type, c.Type)
+	case c.Type.Kind == types.Struct:
+		return sameColumns(c.parts, now.parts)
+	}
+	for i := range c.parts { // which have no names
+		if c.parts[i].holds(&now.parts[i]) != nil {
+			return fmt.Errorf("column %q is %s, and %s in the stream", c.Name, now.Type, c.Type)
 		}
 	}
 	return nil

@@ -69,11 +69,13 @@ func (m *maker) follow(options ...string) [][]string {
 	return out
 }
 
+func join(rows []string) string { return strings.Join(rows, " ") }
+
 func wantTransactions(t testing.TB, got [][]string, txns ...string) {
 	t.Helper()
 	var lines []string
 	for _, rows := range got {
-		lines = append(lines, strings.Join(rows, " "))
+		lines = append(lines, join(rows))
 	}
 	want(t, lines, txns...)
 }
@@ -261,12 +263,29 @@ func TestStreamErrors(t *testing.T) {
 			}
 		})
 	}
-	// Columns that come are left out.
+	// Columns that come are left out, within structs too; elements that change are not.
+	nested := func(typ string) string {
+		return field("id", "long") + "," + field("l", `{"type":"array","elementType":`+typ+`}`)
+	}
+	point := func(more string) string {
+		return `{"type":"struct","fields":[` + field("a", "long") + more + `]}`
+	}
+	n := newMaker(t)
+	n.commit("protocol", protocol(1), "metaData", table(nested(point(""))))
+	ns := n.stream()
+	n.commit("metaData", table(nested(point(","+field("b", "long")))))
+	n.commit("metaData", table(nested(`"long"`)))
+	bounded, err := ns.(flow.LatestStream).UntilLatest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = transactions(t, bounded, "", 100)
+	failed(t, err, "version 2", `column "l" is BIGINT[], and STRUCT(a BIGINT)[] in the stream`)
+
 	m := changing(t)
 	s := m.stream("version", "0")
 	m.commit("metaData", table(field("more", "string")+","+field("id", "long")), "add", m.file("g", nil, texts("more", "x"), longs("id", 99)))
-	s, err := s.(flow.LatestStream).UntilLatest(t.Context())
-	if err != nil {
+	if s, err = s.(flow.LatestStream).UntilLatest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := transactions(t, s, "c8.0.0", 100)
