@@ -287,9 +287,13 @@ func (c *scopeCatalog) TableFunction(name string, args []types.Value, argTypes [
 				options[strings.ToLower(k)] = optionText(v)
 			}
 			if len(args) == 1 {
-				options["path"] = optionText(args[0])
+				what := "path"
+				if !slices.Contains(src.Options.Names(), what) {
+					what = "table"
+				}
+				options[what] = optionText(args[0])
 			} else if len(args) > 1 {
-				return nil, errs.New(errs.Schema, "bind", "%s takes one path or one list of paths, not %d arguments", name, len(args))
+				return nil, errs.New(errs.Schema, "bind", "%s takes one path, one list of paths or one table, not %d arguments", name, len(args))
 			}
 			return c.open(src, name, options, nil)
 		}

@@ -26,7 +26,11 @@ func (p *Pipeline) open(ctx context.Context, r *runner, id string) (sink, error)
 		return funcSink(p.spec.Func), nil
 	}
 	req := connectors.SinkRequest{Fields: r.fields, Keys: uniqueKeys(r.plan.Root), Updating: r.updating, Pipeline: id, Clock: p.q.s.clock, ExactlyOnce: r.durable != nil}
-	return openSink(ctx, p.spec.ConnectorSpec, req)
+	c, err := openSink(ctx, p.spec.ConnectorSpec, req)
+	if err != nil {
+		return nil, err // and not a sink that is a nil pointer
+	}
+	return c, nil
 }
 
 func openSink(ctx context.Context, spec ConnectorSpec, req connectors.SinkRequest) (*connectorSink, error) {

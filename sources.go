@@ -175,6 +175,9 @@ func (s *Session) addStream(c claim, st flow.Stream, watermark, eventTime string
 			WithHint("leave allowed_lateness out: an updating stream never loses rows to a watermark")
 	}
 	src := &plan.Source{Name: c.name, Stream: st, Fields: st.Fields(), Upsert: flow.KeyOf(st)}
+	if u, ok := st.(flow.Unique); ok {
+		src.Keys = u.UniqueKeys()
+	}
 	for _, f := range src.Fields {
 		if flow.Reserved(f.Name) {
 			return errs.New(errs.Schema, "create stream", "a column may not be named %q", f.Name)

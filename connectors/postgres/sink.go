@@ -72,6 +72,9 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 			return nil, errs.New(errs.Usage, "options", "connector 'postgres': key and changelog exclude each other").WithHint("with a key the table holds the rows themselves; a changelog holds what happened to them")
 		}
 		w.fields = req.Fields
+		if err := w.checkUnique(req.Keys); err != nil {
+			return nil, err
+		}
 	} else if w.fields, w.changelog, err = connectors.AppendFields("the Postgres sink without the option key", req); err != nil {
 		if e := errs.As(err); e.Kind == errs.Unsupported {
 			return nil, e.WithHint("name the columns that tell its rows apart (key = 'id'), use EMIT ON WATERMARK, or set changelog = true to write each change with its __weight")
@@ -119,6 +122,23 @@ func keyOf(names []string, fields []types.Field) (key []int, err error) {
 	return key, nil
 }
 
+// checkUnique refuses a key that several rows of the query may have: one of them would overwrite the others, and its going delete them.
+func (w *writer) checkUnique(unique [][]int) error {
+	have := make([]string, len(unique))
+	for i, u := range unique {
+		if !slices.ContainsFunc(u, func(at int) bool { return !slices.Contains(w.key, at) }) {
+			return nil
+		}
+		have[i] = strings.Join(w.namesOf(u), ", ")
+	}
+	key := strings.Join(w.keyNames(), ", ")
+	e := errs.New(errs.Unsupported, "open sink", "the Postgres sink cannot write by the key %s, as several rows of the query may have the same", key)
+	if len(have) == 0 {
+		return e.WithHint("group by these columns, or keep one row of each: QUALIFY row_number() OVER (PARTITION BY %s ORDER BY …) = 1", key)
+	}
+	return e.WithHint("these columns are unique: %s", strings.Join(have, "; "))
+}
+
 func (w *writer) names() []string {
 	out := make([]string, len(w.fields))
 	for i, f := range w.fields {
@@ -127,9 +147,11 @@ func (w *writer) names() []string {
 	return out
 }
 
-func (w *writer) keyNames() []string {
-	out := make([]string, len(w.key))
-	for i, at := range w.key {
+func (w *writer) keyNames() []string { return w.namesOf(w.key) }
+
+func (w *writer) namesOf(columns []int) []string {
+	out := make([]string, len(columns))
+	for i, at := range columns {
 		out[i] = w.fields[at].Name
 	}
 	return out

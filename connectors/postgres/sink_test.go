@@ -154,6 +154,12 @@ func TestSinkRefuses(t *testing.T) {
 			t.Errorf("%v: the message shows the password: %v", c.options, err)
 		}
 	}
+	for _, keys := range [][][]int{{}, {{1}}} {
+		_, err := tryOpen(t, with(s, db, "table", "rows", "key", "a"), connectors.SinkRequest{Fields: fields, Updating: true, Keys: keys})
+		if !errs.Is(err, errs.Unsupported) || !strings.Contains(err.Error(), "several rows of the query may have the same") {
+			t.Errorf("a key that is not unique beside %v: %v", keys, err)
+		}
+	}
 	if w := open(t, with(s, db, "table", "here", "key", "b, a"), connectors.SinkRequest{Fields: fields, Updating: true}); w == nil {
 		t.Fatal("a unique index in another order")
 	}

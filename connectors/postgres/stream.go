@@ -145,6 +145,22 @@ func (s *stream) Updating() bool        { return true }
 func (s *stream) Key() []int            { return s.key }
 func (s *stream) Bounded() bool         { return s.end != 0 }
 
+// UniqueKeys: the primary key of the table holds at the end of each transaction.
+func (s *stream) UniqueKeys() [][]int {
+	var key []int
+	for _, name := range s.table.key {
+		at := slices.Index(s.at, s.table.find(name))
+		if at < 0 {
+			return nil
+		}
+		key = append(key, at)
+	}
+	if s.key != nil || key == nil {
+		return nil // an upsert stream says so by its Key
+	}
+	return [][]int{key}
+}
+
 // Replayable: a temporary slot ends with its connection.
 func (s *stream) Replayable() bool { return s.slot != "" }
 

@@ -155,6 +155,12 @@ type Acknowledger interface {
 	Acknowledge(ctx context.Context, upTo map[string]Position) error
 }
 
+// Unique is a Stream of rows that knows which columns tell them apart, at the end of each step that has whole transactions.
+type Unique interface {
+	// UniqueKeys are sets of columns, as positions in Fields, none of which is ever NULL.
+	UniqueKeys() [][]int
+}
+
 // Reader reads one split. It is used by one goroutine.
 type Reader interface {
 	// Read returns at most max rows. It blocks until there are some, ctx ends, or the split ends (io.EOF,
