@@ -14,6 +14,7 @@ import (
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/decode"
 	dcsv "github.com/riverbed/riverbed/connectors/decode/csv"
+	"github.com/riverbed/riverbed/connectors/decode/debezium"
 	djson "github.com/riverbed/riverbed/connectors/decode/json"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
@@ -56,17 +57,19 @@ type rows struct {
 	fields []types.Field
 	schema *arrow.Schema
 	value  decode.Messages
-	meta   []metaColumn // by field; nil for columns of the value and the key
-	key    *keyColumns  // nil: not an upsert stream
+	meta   []metaColumn      // by field; nil for columns of the value and the key
+	key    *keyColumns       // nil: no columns come from the record's key
+	change *debezium.Decoder // nil: not change events; otherwise it is value
 	n      int
 	ctx    context.Context // of the read that is under way
 }
 
 func newRows(s connectors.Settings, format *avroFormat, fields []types.Field, key []int) (*rows, error) {
 	r := &rows{fields: fields, schema: types.ArrowSchema(fields), meta: make([]metaColumn, len(fields))}
+	changes := s.String("format") == "debezium"
 	var body []types.Field
 	for i, f := range fields {
-		if slices.Contains(key, i) {
+		if slices.Contains(key, i) && !changes {
 			continue
 		}
 		if _, ok := metaOf(f.Name); ok {
@@ -76,6 +79,16 @@ func newRows(s connectors.Settings, format *avroFormat, fields []types.Field, ke
 		}
 	}
 	var err error
+	if changes {
+		r.schema = flow.WithWeights(r.schema)
+		var names []string
+		for _, at := range key {
+			names = append(names, fields[at].Name)
+		}
+		r.change, err = debezium.New(body, names)
+		r.value = r.change
+		return r, err
+	}
 	if key != nil {
 		r.schema = flow.WithWeights(r.schema)
 		if r.key, err = newKeyColumns(s.String("key_format"), fields, key); err != nil {
@@ -102,7 +115,7 @@ func newRows(s connectors.Settings, format *avroFormat, fields []types.Field, ke
 	return r, err
 }
 
-// add adds the row of a record; on error nothing is added.
+// add adds the row of a record, or those of a change event; on error nothing is added.
 func (r *rows) add(rec *kgo.Record) error {
 	for i, m := range r.meta {
 		if m == nil {
@@ -125,12 +138,13 @@ func (r *rows) add(rec *kgo.Record) error {
 		}
 		return err
 	}
-	for _, m := range r.meta {
-		if m != nil {
-			m.add(rec)
+	for ; r.n < r.value.Rows(); r.n++ {
+		for _, m := range r.meta {
+			if m != nil {
+				m.add(rec)
+			}
 		}
 	}
-	r.n++
 	return nil
 }
 
@@ -139,6 +153,9 @@ func (r *rows) batch() arrow.RecordBatch {
 	cols := make([]arrow.Array, r.schema.NumFields())
 	if r.key != nil {
 		r.key.finish(cols)
+	}
+	if r.change != nil {
+		cols[len(cols)-1] = weightColumn(r.change.Weights())
 	}
 	body := r.value.Finish()
 	for i, m := range r.meta {

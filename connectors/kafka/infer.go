@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/riverbed/riverbed/connectors/decode/debezium"
 	djson "github.com/riverbed/riverbed/connectors/decode/json"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/types"
@@ -27,7 +28,19 @@ func (s *stream) infer(ctx context.Context) ([]types.Field, error) {
 		return nil, errs.New(errs.Schema, "open", "the columns of CSV messages cannot be inferred, as they have no names").WithHint("give schema=")
 	}
 	in := djson.Inferrer{UTCAsTimestamp: true}
-	if err := s.sample(ctx, "a JSON object", func(rec *kgo.Record) error { return in.See(rec.Value) }); err != nil {
+	wanted, see := "a JSON object", func(rec *kgo.Record) error { return in.See(rec.Value) }
+	if s.settings.String("format") == "debezium" {
+		wanted, see = "a change event of Debezium", func(rec *kgo.Record) error {
+			c, err := debezium.Parse(rec.Value)
+			for _, object := range [][]byte{c.Before, c.After} {
+				if err == nil && object != nil {
+					err = in.See(object)
+				}
+			}
+			return err
+		}
+	}
+	if err := s.sample(ctx, wanted, see); err != nil {
 		return nil, err
 	}
 	return in.Fields(), nil

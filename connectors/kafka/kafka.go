@@ -44,7 +44,7 @@ var connection = connectors.Options{
 var Source = connectors.Source{
 	Name: "kafka", Class: "Kafka", Summary: "Read a topic, all its partitions, as a stream.", Replayable: true,
 	Options: connection.With(
-		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json", "csv", "raw", "avro"}, Default: "json", Doc: "How the value of a record becomes a row."},
+		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"json", "csv", "raw", "avro", "debezium"}, Default: "json", Doc: "How the value of a record becomes a row. debezium: change events in JSON; the stream is what came and went."},
 		connectors.Option{Name: "avro_schema", Type: connectors.String, Doc: "With format avro: the reader's schema, as JSON or as a file's name. Messages that do not say otherwise are written with it. Left out, each message has its schema inside (an object container), or its id in the registry.", Example: "trade.avsc"},
 		connectors.Option{Name: "schema_registry", Type: connectors.String, Doc: "With format avro: address of the schema registry whose ids the messages begin with.", Example: "http://localhost:8081"},
 		connectors.Option{Name: "schema_registry_user", Type: connectors.String, Doc: "User name at the schema registry."},
@@ -54,7 +54,7 @@ var Source = connectors.Source{
 		connectors.Option{Name: "lost_records", Type: connectors.Enum, Values: []string{"fail", "skip"}, Default: "fail", Doc: "What to do when retention has removed records that were not read yet: fail, or go on with the first that is there, and a row of __bad that names the offsets."},
 		connectors.Option{Name: "group_id", Type: connectors.String, Doc: "Consumer group whose offsets show how far durable checkpoints are, for those who watch the lag; they are never read.", Example: "riverbed-trades"},
 		connectors.Option{Name: "tombstones", Type: connectors.Enum, Values: []string{"skip", "keep"}, Default: "skip", Doc: "Records without a value, unless they delete (upsert): leave them out, or read a row of NULLs."},
-		connectors.UpsertOption("a record is the new row of its key, from which the columns of the PRIMARY KEY are filled, and one without a value (tombstone) deletes the row. A record without a key goes to __bad."),
+		connectors.UpsertOption("a record is the new row of its key, from which the columns of the PRIMARY KEY are filled, and one without a value (tombstone) deletes the row. A record without a key goes to __bad. With format debezium the key is in the rows, and events that come twice do no harm."),
 		connectors.Option{Name: "key_format", Type: connectors.Enum, Values: []string{"text", "json"}, Doc: "With upsert: how the key of a record gives the columns of the PRIMARY KEY. text: it is the value of the one column; json: an object with a member for each. Left out, text for one column and json for several."},
 		connectors.Option{Name: "metadata", Type: connectors.Bool, Default: "false", Doc: "Add the columns _topic, _partition, _offset, _timestamp, _key and _headers. A declared schema may name any of them without this."},
 		connectors.Option{Name: "schema_timeout", Type: connectors.Duration, Default: "10s", Doc: "How long to wait for a first record when the columns are to be inferred from an empty topic."},

@@ -93,7 +93,7 @@ func has(fields []types.Field, name string) bool {
 
 func (s *stream) Fields() []types.Field { return s.fields }
 func (s *stream) Bounded() bool         { return s.ends != nil }
-func (s *stream) Updating() bool        { return s.key != nil }
+func (s *stream) Updating() bool        { return s.key != nil || s.settings.String("format") == "debezium" }
 func (s *stream) Key() []int            { return s.key }
 func (s *stream) Replayable() bool      { return true }
 
@@ -300,7 +300,7 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 	done := 0
 	r.rows.ctx = ctx
 	for _, rec := range r.recs {
-		if r.rows.n+len(out.Bad) >= limit {
+		if n := r.rows.n + len(out.Bad); n >= limit || n > 0 && r.rows.change != nil && n == limit-1 { // an update is two rows
 			break
 		}
 		if r.end >= 0 && rec.Offset >= r.end {
@@ -311,11 +311,13 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 		var err error
 		switch {
 		case rec.Attrs.IsControl():
-		case rec.Value == nil && !keep && r.rows.key == nil:
+		case rec.Value == nil && !keep && r.rows.key == nil: // upsert = true deletes by it; change events have said so before
 			r.tombstones.Add(1)
 		default:
-			if err = r.rows.add(rec); err == nil {
-				places.Add(r.rows.n-1, rec.Offset)
+			from := r.rows.n
+			err = r.rows.add(rec)
+			for ; from < r.rows.n; from++ {
+				places.Add(from, rec.Offset)
 			}
 		}
 		if err != nil && (ctx.Err() != nil || errs.As(err).Kind == errs.Source) { // no fault of the record: it waits

@@ -21,13 +21,17 @@ import (
 
 // setKey finds the key of an upsert stream. Columns of it that were not declared, and that no value has, are VARCHAR.
 func (s *stream) setKey(req connectors.OpenRequest) (err error) {
+	changes := s.settings.String("format") == "debezium"
+	if changes && s.settings.String("tombstones") == "keep" {
+		return errs.New(errs.Usage, "open", "stream %q: tombstones = 'keep' and format = 'debezium' exclude each other: a record without a value follows a deletion", s.name)
+	}
 	if !s.settings.Bool("upsert") {
 		return nil
 	}
 	if s.settings.String("tombstones") == "keep" {
 		return errs.New(errs.Usage, "open", "stream %q: tombstones = 'keep' and upsert = true exclude each other: a record without a value deletes its key", s.name)
 	}
-	if req.Schema == nil {
+	if req.Schema == nil && !changes { // change events have their key in the value
 		var more []types.Field
 		for _, name := range req.Key {
 			if !slices.ContainsFunc(s.fields, func(f types.Field) bool { return strings.EqualFold(f.Name, name) }) {
@@ -40,7 +44,7 @@ func (s *stream) setKey(req connectors.OpenRequest) (err error) {
 		return err
 	}
 	for _, at := range s.key {
-		if _, meta := metaOf(s.fields[at].Name); meta && s.fields[at].Name != "_key" {
+		if _, meta := metaOf(s.fields[at].Name); meta && (changes || s.fields[at].Name != "_key") {
 			return errs.New(errs.Schema, "open", "stream %q: %s is not a part of a record's key", s.name, s.fields[at].Name)
 		}
 	}
@@ -111,9 +115,12 @@ func (k *keyColumns) finish(cols []arrow.Array) {
 	for i, c := range k.decoder.Finish() {
 		cols[k.at[i]] = c
 	}
-	w := array.NewData(arrow.PrimitiveTypes.Int64, len(k.weights), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.GetBytes(slices.Clone(k.weights)))}, nil, 0, 0)
+	cols[len(cols)-1] = weightColumn(slices.Clone(k.weights))
 	k.weights = k.weights[:0]
-	cols[len(cols)-1] = array.NewInt64Data(w)
+}
+
+func weightColumn(weights []int64) arrow.Array {
+	return array.NewInt64Data(array.NewData(arrow.PrimitiveTypes.Int64, len(weights), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.GetBytes(weights))}, nil, 0, 0))
 }
 
 // textKey is a key of one column, which is written as text.
