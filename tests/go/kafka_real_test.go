@@ -110,6 +110,7 @@ func TestRealKafka(t *testing.T) {
 	}
 	connectortest.Stream(t, connectortest.StreamConfig{Open: open, Limit: 3_000})
 	t.Run("upsert", func(t *testing.T) { testUpserts(t, addr) })
+	t.Run("losses", func(t *testing.T) { testLosses(t, addr) })
 
 	// A reader that was at the end goes on by itself when the broker has been killed and is back.
 	s := open(t)
@@ -125,6 +126,7 @@ func TestRealKafka(t *testing.T) {
 		}
 		defer readers[split.ID].Close()
 	}
+	stands := map[string]flow.Position{}
 	read := func(total int) {
 		t.Helper()
 		for len(seen) < total {
@@ -133,6 +135,7 @@ func TestRealKafka(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				stands[split.ID] = rows.Next
 				if rows.Batch == nil {
 					continue
 				}
@@ -148,11 +151,77 @@ func TestRealKafka(t *testing.T) {
 	kafkad.run(t, "start")
 	send(20_000, 3_000, kgo.TryCommit)
 	read(23_000)
+	// And so does one that is opened anew at positions from before, when the partitions have another leader's epoch.
+	kafkad.run(t, "kill")
+	kafkad.run(t, "start")
+	send(23_000, 3_000, kgo.TryCommit)
+	s = open(t)
+	for _, split := range splits {
+		readers[split.ID].Close()
+		if readers[split.ID], err = s.Open(t.Context(), split, stands[split.ID]); err != nil {
+			t.Fatal(err)
+		}
+		defer readers[split.ID].Close()
+	}
+	read(26_000)
 	for row, n := range seen {
 		if n != 1 || strings.HasPrefix(row, "-") {
 			t.Fatalf("row %s was read %d times", row, n)
 		}
 	}
+}
+
+// testLosses removes records that a position needs, and then the topic.
+func testLosses(t *testing.T, addr string) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic("lost"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	create := func() {
+		t.Helper()
+		if _, err := admin.CreateTopic(t.Context(), 1, 1, nil, "lost"); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10 {
+			if err := client.ProduceSync(t.Context(), &kgo.Record{Value: fmt.Appendf(nil, `{"v":%d}`, i)}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fails := func(from flow.Position, words string) (position flow.Position) {
+		t.Helper()
+		s := connectortest.OpenStream(t, kafka.Source, map[string]string{"brokers": addr, "topic": "lost"}, types.Field{Name: "v", Type: types.Int64})
+		r, err := s.Open(t.Context(), flow.Split{ID: "0"}, from)
+		for err == nil {
+			var rows flow.Rows
+			if rows, err = r.Read(t.Context(), 3); err == nil && words == "" {
+				defer r.Close()
+				return rows.Next
+			}
+		}
+		if r != nil {
+			r.Close()
+		}
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("reading from %s: %v", from, err)
+		}
+		return ""
+	}
+	create()
+	stands := fails("", "")
+	if _, err := admin.DeleteRecords(t.Context(), kadm.Offsets{"lost": {0: {Topic: "lost", At: 5}}}); err != nil {
+		t.Fatal(err)
+	}
+	fails(stands, "does not hold the offset 3 any more; it begins at 5")
+	fails("17", "has lost records: it ends at 10")
+	if _, err := admin.DeleteTopic(t.Context(), "lost"); err != nil {
+		t.Fatal(err)
+	}
+	client.PurgeTopicsFromClient("lost")
+	create()
+	fails(stands, "was deleted and made anew")
 }
 
 // testUpserts reads a compacted topic as a table by key: updates and tombstones of keys that Kafka spreads over partitions.
