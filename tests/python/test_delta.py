@@ -1,0 +1,290 @@
+"""Delta Lake tables that `deltalake` writes, row for row what it reads itself: all versions and the changes between."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import datetime as dt
+import decimal
+import json
+import os
+import pathlib
+import random
+import shutil
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, Schema, write_deltalake
+from deltalake.exceptions import DeltaError
+from deltalake.schema import Field, PrimitiveType
+
+import riverbed as rb
+
+Rows = list[tuple[Any, ...]]
+NEW_YEAR = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def session() -> Any:
+    with rb.Session() as opened:
+        yield opened
+
+
+def plain(value: Any) -> Any:
+    """A value in a form that compares and prints alike from either package."""
+    if isinstance(value, dict):
+        return tuple((k, plain(v)) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(plain(v) for v in value)
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.UTC)
+    return value
+
+
+def rows_of(table: pa.Table) -> Rows:
+    return sorted((tuple(plain(v) for v in row.values()) for row in table.to_pylist()), key=repr)
+
+
+def quoted(path: pathlib.Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def ours(session: rb.Session, path: pathlib.Path, rest: str = "", **options: Any) -> Rows:
+    named = "".join(f", {k} = {v!r}" for k, v in options.items())
+    return rows_of(session.sql(f"SELECT * FROM delta_scan({quoted(path)}{named}) {rest}").to_arrow())
+
+
+def theirs(path: pathlib.Path, version: int | None = None) -> Rows:
+    return rows_of(DeltaTable(path, version=version).to_pyarrow_table())
+
+
+def same(session: rb.Session, path: pathlib.Path) -> None:
+    """All versions are what deltalake reads, and the stream from each version on adds up to the newest."""
+    last = DeltaTable(path).version()
+    for version in range(last + 1):
+        want = theirs(path, version)
+        assert ours(session, path, version=version) == want, f"version {version}"
+        count = session.sql(f"SELECT count(*) AS n FROM delta_scan({quoted(path)}, version = {version})").to_pylist()
+        assert count == [{"n": len(want)}]
+    assert ours(session, path) == theirs(path)
+    assert rows_of(session.sql(f"SELECT * FROM {quoted(path)}").to_arrow()) == theirs(path)
+
+
+def followed(session: rb.Session, path: pathlib.Path, **options: Any) -> Rows:
+    """What the changes of a stream add up to. No row goes that is not there."""
+    session.create_stream("followed", source=rb.Delta(path, **options))
+    standing: collections.Counter[str] = collections.Counter()
+    values: dict[str, tuple[Any, ...]] = {}
+    for batch in session.sql("SELECT * FROM followed").subscribe(until="latest"):
+        for row in batch:
+            weight = row.pop("__weight", 1)
+            value = tuple(plain(v) for v in row.values())
+            values[repr(value)] = value
+            standing[repr(value)] += weight
+    session.sql("DROP STREAM followed")
+    assert all(n >= 0 for n in standing.values())
+    return [values[text] for text in sorted(standing) for _ in range(standing[text])]
+
+
+def sample(first: int, n: int) -> pa.Table:
+    """Rows of every type that a Delta table has, with NULLs."""
+    some = range(first, first + n)
+
+    def column(kind: pa.DataType, value: Any) -> pa.Array:
+        return pa.array([None if i % 5 == 4 else value(i) for i in some], kind)
+
+    inner = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])
+    return pa.table(
+        {
+            "id": pa.array(some, pa.int64()),
+            "part": column(pa.string(), lambda i: ["x", "y z", "ü=/%20'", "1"][i % 4]),
+            "flag": column(pa.bool_(), lambda i: i % 2 == 0),
+            "i8": column(pa.int8(), lambda i: i % 100 - 50),
+            "i16": column(pa.int16(), lambda i: -i),
+            "i32": column(pa.int32(), lambda i: i * 1000),
+            "f32": column(pa.float32(), lambda i: i / 8),
+            "f64": column(pa.float64(), lambda i: float("inf") if i % 7 == 0 else i / 3),
+            "dec": column(pa.decimal128(10, 2), lambda i: decimal.Decimal(i) / 4),
+            "wide": column(pa.decimal128(38, 10), lambda i: decimal.Decimal(10) ** 25 + i),
+            "text": column(pa.string(), lambda i: "text " * (i % 3) + str(i)),
+            "blob": column(pa.binary(), lambda i: bytes([i % 256, 0, 255])),
+            "day": column(pa.date32(), lambda i: dt.date(1969, 12, 1) + dt.timedelta(i)),
+            "at": column(pa.timestamp("us", "UTC"), lambda i: NEW_YEAR + dt.timedelta(0, i, i)),
+            "local": column(pa.timestamp("us"), lambda i: dt.datetime(2026, 1, 1) + dt.timedelta(0, -i, i)),
+            "list": column(pa.list_(pa.int64()), lambda i: [None if k == 1 else k for k in range(i % 4)]),
+            "dict": column(
+                pa.map_(pa.string(), inner), lambda i: [(str(k), {"a": k, "b": ["q", None]}) for k in range(i % 3)]
+            ),
+            "struct": column(inner, lambda i: {"a": i, "b": None if i % 2 else [str(i)]}),
+        }
+    )
+
+
+@pytest.mark.parametrize("part", [[], ["part"], ["day", "flag"]])
+def test_versions_of_every_type(session: rb.Session, tmp_path: pathlib.Path, part: list[str]) -> None:
+    path = tmp_path / "lake of 'all' types"
+    write_deltalake(path, sample(0, 40), partition_by=part)
+    write_deltalake(path, sample(40, 5), mode="append")
+    DeltaTable(path).delete("id % 3 = 0")
+    DeltaTable(path).update(updates={"text": "'changed'", "i32": "i32 + 1"}, predicate="id < 10")
+    DeltaTable(path).create_checkpoint()
+    DeltaTable(path).optimize.compact()
+    write_deltalake(path, sample(100, 7), mode="append")
+    write_deltalake(path, sample(200, 3), mode="overwrite")
+    same(session, path)
+    for version in (0, 3):
+        assert followed(session, path, version=version) == theirs(path)
+
+
+def test_scans_read_what_they_need(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "lake"
+    for k in range(5):
+        write_deltalake(path, sample(100 * k, 50), mode="append", partition_by=["part"])
+    want = theirs(path)
+    names = DeltaTable(path).to_pyarrow_table().column_names
+
+    def kept(column: str, keep: Any) -> Rows:
+        return [row for row in want if row[names.index(column)] is not None and keep(row[names.index(column)])]
+
+    assert ours(session, path, "WHERE id BETWEEN 120 AND 130") == kept("id", lambda v: 120 <= v <= 130)
+    assert ours(session, path, "WHERE part = 'y z'") == kept("part", lambda v: v == "y z")
+    assert ours(session, path, "WHERE text > 'text 3'") == kept("text", lambda v: v > "text 3")
+    assert ours(session, path, "WHERE dec >= 100.25") == kept("dec", lambda v: v >= decimal.Decimal("100.25"))
+    edge = NEW_YEAR + dt.timedelta(0, 123, 123)
+    at_edge = """WHERE "at" = TIMESTAMPTZ '2026-01-01 00:02:03.000123+00'"""
+    assert ours(session, path, at_edge) == kept("at", lambda v: v == edge) != []
+    part = names.index("part")
+    assert ours(session, path, "WHERE part IS NULL AND f64 > 50") == [
+        row for row in kept("f64", lambda v: v > 50) if row[part] is None
+    ]
+    bounds = "count(*) AS n, min(id) AS lo, max(id) AS hi, max(day) AS day"
+    found = session.sql(f"SELECT {bounds} FROM delta_scan({quoted(path)})").to_pylist()
+    last = max(row[names.index("day")] for row in kept("day", lambda _: True))
+    assert found == [{"n": 250, "lo": 0, "hi": 449, "day": last}]
+    # The files of other partitions and ranges are not even opened.
+    for file in path.glob("part=*/*.parquet"):
+        if "part=x" not in str(file):
+            file.write_bytes(b"")
+    assert ours(session, path, "WHERE part = 'x'") == kept("part", lambda v: v == "x")
+    with pytest.raises(rb.RiverbedSourceError, match="has 0 bytes, and the log says"):
+        ours(session, path)
+
+
+def test_a_random_life(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    """What a table goes through, in any order, with and without a change feed."""
+    for seed in range(4):
+        chance = random.Random(seed)
+        path = tmp_path / str(seed)
+        feed = {"delta.enableChangeDataFeed": "true"} if seed % 2 else None
+        write_deltalake(path, sample(0, 30), partition_by=["part"] if seed < 2 else None, configuration=feed)
+        for step in range(14):
+            table = DeltaTable(path)
+            lo = chance.randrange(200)
+            what = chance.randrange(8)
+            if what < 2:
+                write_deltalake(path, sample(lo, chance.randrange(1, 30)), mode="append")
+            elif what == 2:
+                table.delete(f"id BETWEEN {lo} AND {lo + 40}")
+            elif what == 3:
+                table.update(updates={"text": f"'step {step}'"}, predicate=f"id % 4 = {chance.randrange(4)}")
+            elif what == 4:
+                merge = table.merge(sample(lo, 12), predicate="t.id = s.id", source_alias="s", target_alias="t")
+                with contextlib.suppress(DeltaError):  # two rows of one id: nothing is written
+                    merge.when_matched_update(updates={"i32": "s.i32 + 7"}).when_not_matched_insert_all().execute()
+            elif what == 5:
+                write_deltalake(path, sample(lo, 20), mode="overwrite")
+            elif what == 6:
+                table.optimize.compact()
+            else:
+                table.create_checkpoint()
+        same(session, path)
+        for version in (0, chance.randrange(DeltaTable(path).version() + 1)):
+            assert followed(session, path, version=version) == theirs(path)
+
+
+def test_schemas_that_grow(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "lake"
+    one = pa.struct([("a", pa.int64())])
+    write_deltalake(path, pa.table({"id": pa.array([1, 2], pa.int64()), "s": pa.array([{"a": 1}, None], one)}))
+    more = pa.struct([("a", pa.int64()), ("b", pa.string())])
+    late = pa.table({"id": pa.array([3], pa.int64()), "s": pa.array([{"a": 3, "b": "x"}], more), "new": ["y"]})
+    write_deltalake(path, late, mode="append", schema_mode="merge")
+    DeltaTable(path).alter.add_columns([Field("later", PrimitiveType("double"))])
+    same(session, path)
+    # A stream has the columns of its version; what comes is left out, also within structs.
+    assert followed(session, path, version=0) == [(1, (("a", 1),)), (2, None), (3, (("a", 3),))]
+    write_deltalake(path, pa.table({"other": [1.5]}), mode="overwrite", schema_mode="overwrite")
+    same(session, path)
+    with pytest.raises(rb.RiverbedSourceError, match='no column "id"'):
+        followed(session, path, version=0)
+
+
+def test_time_travel(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "lake"
+    for k in range(3):
+        write_deltalake(path, pa.table({"k": [k]}), mode="append")
+        at = dt.datetime(2026, 1, 1 + k, tzinfo=dt.UTC).timestamp()
+        os.utime(path / "_delta_log" / f"{k:020}.json", (at, at))
+    assert ours(session, path, timestamp="2026-01-02 10:00:00") == [(0,), (1,)]
+    session.create_table("past", source=rb.Delta(path, timestamp=dt.datetime(2026, 1, 1, 12)))
+    assert session.sql("SELECT k FROM past").to_pylist() == [{"k": 0}]
+    with pytest.raises(rb.RiverbedSourceError, match="no version 7"):
+        ours(session, path, version=7)
+
+
+def test_a_vacuumed_table(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "lake"
+    write_deltalake(path, pa.table({"k": [1, 2, 3]}))
+    write_deltalake(path, pa.table({"k": [4]}), mode="overwrite")
+    DeltaTable(path).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+    assert ours(session, path) == [(4,)]
+    assert followed(session, path) == [(4,)]
+    with pytest.raises(rb.RiverbedSourceError, match="vacuumed"):
+        ours(session, path, version=0)
+    with pytest.raises(rb.RiverbedSourceError, match="vacuumed"):
+        followed(session, path, version=0)
+
+
+def test_a_cleaned_log(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "lake"
+    for k in range(6):
+        write_deltalake(path, pa.table({"k": [k]}), mode="append")
+    DeltaTable(path, version=3).create_checkpoint()
+    for k in range(3):
+        (path / "_delta_log" / f"{k:020}.json").unlink()
+    assert ours(session, path) == [(k,) for k in range(6)]
+    assert ours(session, path, version=3) == [(k,) for k in range(4)]
+    with pytest.raises(rb.RiverbedSourceError, match="oldest version that can still be read is 3"):
+        ours(session, path, version=2)
+
+
+def test_a_live_stream(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    """New versions are found while the query runs; a version is shown at once."""
+    path = tmp_path / "lake"
+    schema = Schema([Field("k", PrimitiveType("string")), Field("v", PrimitiveType("long"))])
+    DeltaTable.create(path, schema, configuration={"delta.appendOnly": "true"})
+    session.create_stream("live", source=rb.Delta(path, poll_interval="20ms"))
+    seen: list[dict[str, Any]] = []
+    with session.sql("SELECT k, v FROM live").subscribe() as rows:
+        for n in range(3):
+            write_deltalake(path, pa.table({"k": ["a", "b"], "v": [n, n]}), mode="append")
+            while len(seen) < 2 * (n + 1):
+                seen += [row for batch in [next(rows)] for row in batch]
+    assert [(r["k"], r["v"]) for r in seen] == [(k, n) for n in range(3) for k in "ab"]
+
+
+def test_tables_that_ask_for_more(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "lake"
+    write_deltalake(path, pa.table({"k": [1]}))
+    log = path / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "protocol" in line:
+            line["protocol"] |= {"minReaderVersion": 3, "readerFeatures": ["variantType"]}
+    log.write_text("\n".join(json.dumps(line) for line in lines))
+    with pytest.raises(rb.RiverbedUnsupportedError, match="variantType"):
+        ours(session, path)
+    shutil.rmtree(path / "_delta_log")
+    with pytest.raises(rb.RiverbedSourceError, match="no Delta table"):
+        ours(session, path)
