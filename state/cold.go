@@ -209,7 +209,7 @@ func (t *Table) bring(rows []coldRow) ([]uint32, error) {
 		}
 	}
 	for _, s := range slots {
-		*c.marks.At(s) = recent | there | same
+		*c.marks.At(s) = there | same // a row that is asked for once leaves before those that are asked for again
 	}
 	c.n -= len(rows)
 	return slots, nil

@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	db "github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -71,9 +70,10 @@ func options(blocks *db.Cache) *db.Options {
 		MaxOpenFiles:                512,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
-	o.ApplyCompressionSettings(func() db.DBCompressionSettings { return db.DBCompressionFastest })
+	// Compressed blocks cost more time than they save, and so do filters: sorted keys are searched by one iterator, which uses none.
+	o.ApplyCompressionSettings(func() db.DBCompressionSettings { return db.DBCompressionNone })
 	for i := range o.Levels {
-		o.Levels[i] = db.LevelOptions{BlockSize: 8 << 10, FilterPolicy: bloom.FilterPolicy(10), FilterType: db.TableFilter}
+		o.Levels[i].BlockSize = 4 << 10
 	}
 	o.EnsureDefaults()
 	return o

@@ -50,15 +50,16 @@ func Bench(b *testing.B, open func(path string, cache int64) (state.Store, error
 		return slices.CompactFunc(out, func(a, b state.Pair) bool { return bytes.Equal(a.Key, b.Key) })
 	}
 	next := 0
-	fill := func() int { next++; return next * 7919 % benchKeys }
-	uniform := func() int { return r.IntN(benchKeys) }
+	// Even numbers are there, odd ones are not.
+	fill := func() int { next++; return 2 * (next * 7919 % benchKeys) }
+	uniform := func() int { return 2 * r.IntN(benchKeys) }
 	skewed := func() int {
 		if r.IntN(10) > 0 {
-			return r.IntN(benchKeys / 10)
+			return 2 * r.IntN(benchKeys/10)
 		}
-		return r.IntN(benchKeys)
+		return uniform()
 	}
-	absent := func() int { return benchKeys + r.IntN(benchKeys) }
+	absent := func() int { return 2*r.IntN(benchKeys) + 1 }
 	cases := []struct {
 		name     string
 		at       func() int
