@@ -2,7 +2,6 @@ package riverbed
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -169,35 +168,21 @@ func (d *durable) copy() (*barrier, error) {
 		return nil, err
 	}
 	m := *d.last
-	m.Epoch, m.Step, m.ShownAt, m.Written = d.epoch, snap.Step, snap.ShownAt, r.s.clock.Now().UTC()
+	m.Epoch, m.Written = d.epoch, r.s.clock.Now().UTC()
 	b := &barrier{manifest: &m, staged: make(chan staged, 1)}
-	m.Sources = nil
-	for i, src := range snap.Sources {
-		state, err := json.Marshal(src)
-		if err != nil {
-			return nil, err
-		}
-		at := checkpoint.Source{Name: src.Name, State: state, Splits: map[string]checkpoint.SplitPosition{}}
+	if b.sections, err = epochOf(&m, snap, d.pending); err != nil {
+		return nil, err
+	}
+	d.pending = len(snap.Pending) > 0
+	for i, src := range m.Sources {
 		upTo := map[string]flow.Position{}
 		for id, sp := range r.inputs[i].splits {
-			at.Splits[id] = checkpoint.SplitPosition{Position: sp.at, Ended: sp.ended}
+			src.Splits[id] = checkpoint.SplitPosition{Position: sp.at, Ended: sp.ended}
 			if sp.at != "" {
 				upTo[id] = sp.at
 			}
 		}
-		m.Sources = append(m.Sources, at)
 		b.upTo = append(b.upTo, upTo)
-	}
-	for _, op := range snap.Operators {
-		for _, p := range op.Parts {
-			if p.Rows.NumRows() > 0 {
-				b.sections = append(b.sections, checkpoint.Of(op.Path, p))
-			}
-		}
-	}
-	if len(snap.Pending) > 0 || d.pending {
-		b.sections = append(b.sections, checkpoint.Section{Kind: checkpoint.Whole, Owner: pendingOwner, Rows: snap.Pending})
-		d.pending = len(snap.Pending) > 0
 	}
 	b.sections = append(b.sections, d.kept.sections()...)
 	d.kept = keptSince{}
@@ -352,54 +337,29 @@ func (k *keptSince) sections() []checkpoint.Section {
 	return out
 }
 
-// Owners of sections that are no operator's.
-const (
-	pendingOwner = "pending"
-	sinkName     = "sink"
-)
+// sinkName owns the rows that are held for the sink.
+const sinkName = "sink"
 
 // restore brings a run that has not begun to where a manifest stands.
 func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 	r := d.r
-	snap := &incremental.Snapshot{Step: m.Step, ShownAt: m.ShownAt}
-	at := map[string]int{}
-	err := d.store.Read(ctx, m, func(s checkpoint.Section) error {
-		switch {
-		case s.Kind == checkpoint.State:
-			i, ok := at[s.Owner]
-			if !ok {
-				i = len(snap.Operators)
-				at[s.Owner] = i
-				snap.Operators = append(snap.Operators, incremental.OperatorState{Path: s.Owner})
-			}
-			for k := range s.Rows {
-				snap.Operators[i].Parts = append(snap.Operators[i].Parts, s.Part(k))
-			}
-		case s.Owner == pendingOwner:
-			snap.Pending = s.Rows
-			d.pending = len(s.Rows) > 0
-		case s.Owner == flow.LateRelation:
+	snap, err := snapshotOf(ctx, d.store, m, func(s checkpoint.Section) {
+		switch s.Owner {
+		case flow.LateRelation:
 			r.s.late.addBatches(s.Rows)
-		case s.Owner == flow.BadRelation:
+		case flow.BadRelation:
 			r.s.bad.addBatches(s.Rows)
 		}
-		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for i, src := range m.Sources {
-		var st incremental.SourceState
-		if err := json.Unmarshal(src.State, &st); err != nil {
-			return errs.New(errs.State, "restore", "the state of the source %q in the manifest of epoch %d: %w", src.Name, m.Epoch, err)
-		}
-		snap.Sources = append(snap.Sources, st)
-		if i < len(r.inputs) {
-			r.inputs[i].resume(src, st, r.s.clock.Now())
-		}
-	}
-	if err := r.graph.Restore(snap); err != nil {
+	d.pending = len(snap.Pending) > 0
+	if err := r.graph.Restore(snap); err != nil { // it looks whether the sources are the same
 		return err
+	}
+	for i, src := range m.Sources {
+		r.inputs[i].resume(src, snap.Sources[i], r.s.clock.Now())
 	}
 	d.steps = r.graph.Steps()
 	return nil

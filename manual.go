@@ -10,11 +10,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/riverbed/riverbed/checkpoint"
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/objstore"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/rules"
 	"github.com/riverbed/riverbed/core/types"
@@ -26,6 +28,7 @@ type ManualOptions struct {
 	NowUS       int64 `json:"now_us,omitempty"`      // where the clock starts; 0 is 1970
 	Parallelism int   `json:"parallelism,omitempty"` // 0 is the session's
 	Strict      bool  `json:"strict,omitempty"`      // a watermark set back, or a retraction of a row that was never there, is an error
+	Checkpoints bool  `json:"checkpoints,omitempty"` // Crash restores from checkpoints, an epoch a step, instead of a copy in memory
 }
 
 // Manual is an incremental run in virtual time: nothing moves unless told. Sources are not opened; their rows are pushed.
@@ -39,7 +42,9 @@ type Manual struct {
 	graph *incremental.Graph
 	infos []incremental.SourceInfo
 	clock *clock.Fake
-	saved *incremental.Snapshot
+	saved *incremental.Snapshot // without checkpoints
+	store *checkpoint.Store
+	last  *checkpoint.Manifest
 	next  incremental.Input
 	late  *keptRows
 	bad   *keptRows
@@ -58,6 +63,7 @@ func (q *Query) Manual(o ManualOptions) (*Manual, error) {
 	}
 	m := &Manual{s: q.s, q: q, query: opt, opts: q.s.graphOptions(), clock: clock.NewFake(time.UnixMicro(o.NowUS).UTC()),
 		late: newKeptRows(lateFields), bad: newKeptRows(badFields), ended: map[int]bool{}, kept: map[int]bool{}}
+	m.opts.TrackChanges = o.Checkpoints
 	if o.Parallelism > 0 {
 		m.opts.Parallelism = o.Parallelism
 	}
@@ -66,8 +72,57 @@ func (q *Query) Manual(o ManualOptions) (*Manual, error) {
 	if err := m.build(); err != nil {
 		return nil, errs.As(err).WithSQL(q.text)
 	}
+	if o.Checkpoints {
+		m.store, err = checkpoint.Open(context.Background(), checkpoint.Options{Pipeline: "manual", Objects: objstore.NewDouble(), Dir: "/checkpoints", Clock: m.clock, Rand: q.s.rand, Version: Version, Inline: true})
+		if err != nil {
+			return nil, err
+		}
+		m.last = &checkpoint.Manifest{Pipeline: "manual"}
+		return m, m.store.Publish(context.Background(), m.last)
+	}
 	m.saved, err = m.graph.Snapshot()
 	return m, err
+}
+
+// save keeps what the graph remembers behind a step.
+func (m *Manual) save() (err error) {
+	if m.store == nil {
+		m.saved, err = m.graph.Snapshot()
+		return err
+	}
+	snap, err := m.graph.Changes()
+	if err != nil {
+		return err
+	}
+	next := *m.last
+	next.Epoch++
+	sections, err := epochOf(&next, snap, true)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	if err := m.store.Write(ctx, m.last, &next, sections); err != nil {
+		return err
+	}
+	m.last = &next
+	return m.store.Publish(ctx, &next)
+}
+
+// load is what save kept last.
+func (m *Manual) load() (*incremental.Snapshot, error) {
+	if m.store == nil {
+		return m.saved, nil
+	}
+	ctx := context.Background()
+	newest, err := m.store.Newest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.last = newest
+	if newest.Epoch == 0 {
+		return nil, nil
+	}
+	return snapshotOf(ctx, m.store, newest, func(checkpoint.Section) {})
 }
 
 func (m *Manual) build() (err error) {
@@ -229,7 +284,7 @@ func (m *Manual) Step() (flow.Delta, error) {
 		}
 	}
 	m.q.keepBad(m.bad, "manual", out.Bad)
-	if m.saved, err = m.graph.Snapshot(); err != nil {
+	if err := m.save(); err != nil {
 		return flow.Delta{}, err
 	}
 	m.kept = maps.Clone(m.ended)
@@ -272,7 +327,11 @@ func (m *Manual) Restart(parallelism int) error {
 	if err := m.build(); err != nil {
 		return err
 	}
-	return m.graph.Restore(m.saved)
+	saved, err := m.load()
+	if err != nil || saved == nil {
+		return err
+	}
+	return m.graph.Restore(saved)
 }
 
 // Late and Bad are what those relations got so far.

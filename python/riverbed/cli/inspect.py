@@ -41,21 +41,17 @@ def _lines(found: dict[str, Any]) -> list[str]:
         f"query      {' '.join(found.get('sql', '').split())}",
         f"run by     {running}",
     ]
-    out += [
-        f"epoch      {epoch['epoch']}, step {epoch['step']}, {epoch['written']}, {_size(epoch['bytes'])}, {_size(epoch['new_bytes'])} of it new"
-        + (f": {epoch['error']}" if epoch.get("error") else "")
-        for epoch in found["epochs"]
-    ]
+    for epoch in found["epochs"]:
+        sizes = f"{_size(epoch['bytes'])}, {_size(epoch['new_bytes'])} of it new"
+        fault = f": {epoch['error']}" if epoch.get("error") else ""
+        out.append(f"epoch      {epoch['epoch']}, step {epoch['step']}, {epoch['written']}, {sizes}{fault}")
     for source in found["sources"] or []:
         state = source.get("state") or {}
-        out.append(
-            f"source     {source['name']}: watermark {_watermark(state.get('watermark'))}, {state.get('late', 0)} late"
-        )
+        watermark = _watermark(state.get("watermark"))
+        out.append(f"source     {source['name']}: watermark {watermark}, {state.get('late', 0)} late")
         for split, at in sorted((source.get("splits") or {}).items()):
-            out.append(
-                f"  split {split or '-'} at {at['position'] or 'its beginning'}"
-                + (", ended" if at.get("ended") else "")
-            )
+            ended = ", ended" if at.get("ended") else ""
+            out.append(f"  split {split or '-'} at {at['position'] or 'its beginning'}{ended}")
     for sink in found["sinks"] or []:
         waiting = ", ".join(str(epoch) for epoch in sink.get("pending") or [])
         out.append(f"sink       {sink['name']}: committed {sink['done']}" + (f", staged {waiting}" if waiting else ""))

@@ -205,7 +205,7 @@ func engineOf(engines map[string]*sqltest.Engine, op operator, c testCase) (*sql
 }
 
 func (c testCase) play(e *sqltest.Engine) (sqltest.Outcome, error) {
-	out, err := e.Play(c.query, c.steps, sqltest.Options{Workers: c.workers, Restart: c.restart, Rand: rand.New(rand.NewPCG(c.seed, uint64(c.n)))})
+	out, err := e.Play(c.query, c.steps, sqltest.Options{Workers: c.workers, Restart: c.restart, Durable: c.n%2 == 1, Rand: rand.New(rand.NewPCG(c.seed, uint64(c.n)))})
 	if c.again == "" || err != nil || out.Mismatch != "" || out.Failed != nil {
 		return out, err
 	}

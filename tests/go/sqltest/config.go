@@ -18,8 +18,9 @@ type Config struct {
 	Workers int
 	Repeat  int // copies of every row, so that batches are big enough for several workers
 	Restart bool
-	Seeds   int // full run
-	Brief   int // short run
+	Durable bool // restarts are from checkpoints
+	Seeds   int  // full run
+	Brief   int  // short run
 }
 
 // Configs reads the configurations of a folder, in the order of their names.
@@ -73,8 +74,8 @@ func (c *Config) set(key, val string) bool {
 	case "brief":
 		c.Brief = n
 	case "restart":
-		c.Restart = val == "yes"
-		return val == "yes" || val == "no"
+		c.Restart, c.Durable = val != "no", val == "checkpoint"
+		return val == "yes" || val == "no" || val == "checkpoint"
 	default:
 		return false
 	}

@@ -176,6 +176,7 @@ type Options struct {
 	Workers int
 	Rand    *rand.Rand // for restarts and for cutting a step's rows into pushes
 	Restart bool       // restore the snapshot, into other parallelisms, between steps
+	Durable bool       // restore from checkpoints, an epoch a step
 	OneAt   bool       // compare only after the last step
 	OnStep  func(step int, changes Bag, late []string)
 }
@@ -202,7 +203,7 @@ func (e *Engine) Play(query string, steps [][]Event, o Options) (Outcome, error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	man, err := inc.Manual(riverbed.ManualOptions{Parallelism: max(o.Workers, 1), Strict: true})
+	man, err := inc.Manual(riverbed.ManualOptions{Parallelism: max(o.Workers, 1), Strict: true, Checkpoints: o.Durable})
 	if err != nil {
 		return Outcome{}, err
 	}
