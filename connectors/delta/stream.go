@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/connectors/files"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
@@ -22,7 +23,8 @@ const split = "log"
 // larger than memory.
 type stream struct {
 	table    *table
-	columns  []column // of the version that it was opened with, and of all that it reads
+	version  int64    // that it was opened with
+	columns  []column // of that version; rows of all others are brought into them
 	fields   []types.Field
 	updating bool
 	start    position
@@ -36,7 +38,7 @@ func newStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, er
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{table: snap.table, columns: snap.columns, fields: fieldsIn(snap.columns), end: -1, poll: max(req.Settings.Duration("poll_interval"), time.Millisecond), clock: req.Time()}
+	s := &stream{table: snap.table, version: snap.version, columns: snap.columns, fields: fieldsIn(snap.columns), end: -1, poll: max(req.Settings.Duration("poll_interval"), time.Millisecond), clock: req.Time()}
 	s.updating = !req.Settings.Bool("append_only") && !snap.metadata.appendOnly()
 	if s.start = (position{version: snap.version, whole: true}); req.Settings.String("start") == "latest" {
 		s.start = position{version: snap.version + 1}
@@ -241,11 +243,12 @@ func (r *reader) onlyAdds(items []item) error {
 	return nil
 }
 
-// same checks that a version of the table has the stream's columns. Others may have come.
+// same checks that the rows of a version can be brought into the stream's columns. After the version that the stream was opened with, columns
+// may only have come, and are left out. Before it, as a pipeline that goes on may read, they may also be missing or narrower.
 func (s *stream) same(m *metadata, version int64) error {
-	now, err := m.columns()
+	there, err := m.columns()
 	if err == nil {
-		err = sameColumns(s.columns, now)
+		err = sameColumns(s.columns, there, version < s.version)
 	}
 	if err == nil {
 		return nil
@@ -254,33 +257,40 @@ func (s *stream) same(m *metadata, version int64) error {
 		"version %d of the Delta table %q has other columns than the stream", version, s.table.path)
 }
 
-func sameColumns(ours, now []column) error {
+func sameColumns(ours, there []column, before bool) error {
 	for i := range ours {
-		at := slices.IndexFunc(now, func(c column) bool { return c.physical == ours[i].physical })
+		at := slices.IndexFunc(there, func(c column) bool { return c.physical == ours[i].physical })
+		if at < 0 && before {
+			continue
+		}
 		if at < 0 {
 			return fmt.Errorf("it has no column %q", ours[i].Name)
 		}
-		if err := ours[i].holds(&now[at]); err != nil {
+		if err := ours[i].holds(&there[at], before); err != nil {
 			return err
 		}
-		if now[at].partition != ours[i].partition {
+		if there[at].partition != ours[i].partition {
 			return fmt.Errorf("the table is partitioned otherwise, as column %q shows", ours[i].Name)
 		}
 	}
 	return nil
 }
 
-// holds checks that the values of a column that a table has now are values of the stream's. Fields of structs may have come.
-func (c *column) holds(now *column) error {
-	switch {
-	case c.Type.Kind != now.Type.Kind || !c.Type.IsNested() && !c.Type.Equal(now.Type):
-		return fmt.Errorf("column %q is %s, and %s in the stream", c.Name, now.Type, c.Type)
-	case c.Type.Kind == types.Struct:
-		return sameColumns(c.parts, now.parts)
+// holds checks that the values of a column of another version are values of the stream's.
+func (c *column) holds(there *column, before bool) error {
+	other := fmt.Errorf("column %q is %s, and %s in the stream", c.Name, there.Type, c.Type)
+	if !c.Type.IsNested() || c.Type.Kind != there.Type.Kind {
+		if c.Type.Equal(there.Type) || before && !c.Type.IsNested() && files.Widens(there.Type, c.Type) {
+			return nil
+		}
+		return other
+	}
+	if c.Type.Kind == types.Struct {
+		return sameColumns(c.parts, there.parts, before)
 	}
 	for i := range c.parts { // which have no names
-		if c.parts[i].holds(&now.parts[i]) != nil {
-			return fmt.Errorf("column %q is %s, and %s in the stream", c.Name, now.Type, c.Type)
+		if c.parts[i].holds(&there.parts[i], before) != nil {
+			return other
 		}
 	}
 	return nil

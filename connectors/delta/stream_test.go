@@ -14,6 +14,7 @@ import (
 
 	ct "github.com/riverbed/riverbed/connectors/connectortest"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 func (m *maker) stream(options ...string) flow.Stream {
@@ -293,4 +294,25 @@ func TestStreamErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantTransactions(t, got, "99|1")
+}
+
+// A pipeline that goes on after the table got columns reads the versions before as they are now seen.
+func TestGoingOnAfterColumnsCame(t *testing.T) {
+	m := newMaker(t)
+	m.commit("protocol", protocol(3, "typeWidening"), "metaData", table(field("id", "integer")), "add", m.file("a", nil, col{name: "id", t: types.Int32, values: []types.Value{int64(1)}}))
+	m.commit("add", m.file("b", nil, col{name: "id", t: types.Int32, values: []types.Value{int64(2)}}))
+	m.commit("metaData", table(field("id", "long")+","+field("new", "string")))
+	m.commit("add", m.file("c", nil, longs("id", 3), texts("new", "x")))
+	s := m.bounded()
+	got, err := transactions(t, s, "c1.0.0", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTransactions(t, got, "2|NULL|1", "3|x|1")
+	m.commit("metaData", table(field("new", "string")))
+	if s, err = s.(flow.LatestStream).UntilLatest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = transactions(t, s, "c1.0.0", 100)
+	failed(t, err, "version 4", `no column "id"`)
 }
