@@ -72,6 +72,7 @@ func rb_session_open(config C.rb_chars, n C.int64_t, out *C.rb_handle, err *C.rb
 		if e := fromJSON("open", config, n, &given); e != nil {
 			return e
 		}
+		adoptEnvironment()
 		s, e := riverbed.Open(given)
 		if e != nil {
 			return e

@@ -28,6 +28,9 @@ func hivePairs(path string) []pair {
 		if !ok || key == "" {
 			continue
 		}
+		if decoded, err := url.PathUnescape(key); err == nil {
+			key = decoded
+		}
 		if decoded, err := url.PathUnescape(value); err == nil {
 			value = decoded
 		}

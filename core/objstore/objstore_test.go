@@ -56,6 +56,16 @@ func conformance(t *testing.T, s Store, dir string) {
 	if _, err := s.Stat(ctx, name); !errors.Is(err, ErrNotExist) {
 		t.Fatalf("stat after delete: %v", err)
 	}
+	strange := filepath.Join(dir, "names", "a b+%41ü=&?'(x)~;,@:.txt")
+	if err := Put(ctx, s, strange, []byte("s")); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Glob(ctx, filepath.Join(dir, "names", "*.txt")); err != nil || len(found) != 1 || found[0].Name != strange {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	if got, err := Get(ctx, s, strange); string(got) != "s" || err != nil {
+		t.Fatalf("got %q, %v", got, err)
+	}
 	stagedObjects(t, s, dir)
 	reading(t, s, dir)
 }
@@ -202,7 +212,7 @@ func TestLocal(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.Abort()
-	if entries, _ := os.ReadDir(dir); len(entries) != 4 {
+	if entries, _ := os.ReadDir(dir); len(entries) != 5 {
 		t.Errorf("an aborted upload leaves something: %v", entries)
 	}
 }

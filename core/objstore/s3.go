@@ -1,19 +1,18 @@
 package objstore
 
 import (
-	"bytes"
 	"context"
+	"encoding/xml"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/riverbed/riverbed/core/clock"
@@ -23,12 +22,12 @@ import (
 // S3 is an object store that speaks S3. Names are bucket/key.
 type S3 struct {
 	mu               sync.Mutex
-	client           *s3.Client
+	client           *client
 	region, endpoint string
 }
 
-// markKey is the metadata in which a writer finds its own object again.
-const markKey = "riverbed-mark"
+// markHeader is the metadata in which a writer finds its own object again.
+const markHeader = "X-Amz-Meta-Riverbed-Mark"
 
 // URL is the name with its scheme.
 func (*S3) URL(name string) string { return "s3://" + name }
@@ -53,21 +52,43 @@ func (s *S3) Glob(ctx context.Context, pattern string) ([]Info, error) {
 		prefix = key[:at]
 	}
 	var out []Info
-	pages := s3.NewListObjectsV2Paginator(c, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
+	for in := (url.Values{"list-type": {"2"}, "prefix": {prefix}, "encoding-type": {"url"}}); ; {
+		var page struct {
+			EncodingType          string
+			IsTruncated           bool
+			NextContinuationToken string
+			Contents              []struct {
+				Key          string
+				Size         int64
+				LastModified time.Time
+			}
+		}
+		if _, err := c.ask(ctx, request{method: http.MethodGet, bucket: bucket, query: in}, &page); err != nil {
 			return nil, s.fail(ctx, "list", pattern, err)
 		}
 		for _, o := range page.Contents {
-			name := bucket + "/" + aws.ToString(o.Key)
+			name := bucket + "/" + plain(o.Key, page.EncodingType)
 			if ok, _ := doublestar.Match(pattern, name); ok && !strings.HasSuffix(name, "/") {
-				out = append(out, Info{name, aws.ToInt64(o.Size), aws.ToTime(o.LastModified).UTC()})
+				out = append(out, Info{name, o.Size, o.LastModified.UTC().Truncate(time.Second)})
 			}
 		}
+		if !page.IsTruncated || page.NextContinuationToken == "" {
+			break
+		}
+		in.Set("continuation-token", page.NextContinuationToken)
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, nil
+}
+
+// plain is a key as it is: XML cannot hold all of them.
+func plain(key, encoding string) string {
+	if encoding == "url" {
+		if k, err := url.QueryUnescape(key); err == nil {
+			return k
+		}
+	}
+	return key
 }
 
 // Stat describes an object.
@@ -79,11 +100,14 @@ func (s *S3) Stat(ctx context.Context, name string) (Info, error) {
 	return infoOf(name, h), nil
 }
 
-func infoOf(name string, h *s3.HeadObjectOutput) Info {
-	return Info{name, aws.ToInt64(h.ContentLength), aws.ToTime(h.LastModified).UTC()}
+// infoOf describes an object by the header of an answer, whose times are whole seconds; so Glob's are cut to those.
+func infoOf(name string, h http.Header) Info {
+	size, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
+	modified, _ := http.ParseTime(h.Get("Last-Modified"))
+	return Info{name, size, modified.UTC()}
 }
 
-func (s *S3) head(ctx context.Context, name string) (*s3.HeadObjectOutput, error) {
+func (s *S3) head(ctx context.Context, name string) (http.Header, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -92,7 +116,7 @@ func (s *S3) head(ctx context.Context, name string) (*s3.HeadObjectOutput, error
 	if key == "" || strings.HasSuffix(key, "/") {
 		return nil, &fs.PathError{Op: "stat", Path: s.URL(name), Err: fs.ErrNotExist} // a folder is no object
 	}
-	h, err := c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
+	h, err := c.ask(ctx, request{method: http.MethodHead, bucket: bucket, key: key}, nil)
 	return h, s.fail(ctx, "stat", name, err)
 }
 
@@ -107,9 +131,7 @@ func (s *S3) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 	}
 	bucket, key := split(name)
 	mark := clock.Unique()
-	_, err = c.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &bucket, Key: &key, Body: bytes.NewReader(data), IfNoneMatch: aws.String("*"), Metadata: map[string]string{markKey: mark},
-	})
+	_, err = c.ask(ctx, request{method: http.MethodPut, bucket: bucket, key: key, body: data, header: map[string]string{"If-None-Match": "*", markHeader: mark}}, nil)
 	if _, status := code(err); status == http.StatusPreconditionFailed {
 		if err = s.ours(ctx, "put", name, mark); errors.Is(err, ErrNotExist) { // taken a moment ago
 			return errs.New(errs.Source, "write", "cannot write %q: somebody else puts and deletes it", s.URL(name)).AsTransient()
@@ -122,7 +144,7 @@ func (s *S3) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 // ours is nil when the object of a name has the mark; otherwise the error wraps ErrExists, or ErrNotExist where there is none.
 func (s *S3) ours(ctx context.Context, op, name, mark string) error {
 	h, err := s.head(ctx, name)
-	if err != nil || h.Metadata[markKey] == mark {
+	if err != nil || h.Get(markHeader) == mark {
 		return err
 	}
 	return &fs.PathError{Op: op, Path: s.URL(name), Err: fs.ErrExist}
@@ -135,7 +157,7 @@ func (s *S3) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	bucket, key := split(name)
-	_, err = c.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
+	_, err = c.ask(ctx, request{method: http.MethodDelete, bucket: bucket, key: key}, nil)
 	if err = s.fail(ctx, "delete", name, err); errors.Is(err, ErrNotExist) {
 		return nil
 	}
@@ -155,15 +177,26 @@ func (s *S3) complete(ctx context.Context, st Staged, absent bool) error {
 		return err
 	}
 	bucket, key := split(st.Name)
-	parts := make([]types.CompletedPart, len(st.Parts))
+	type part struct {
+		PartNumber int
+		ETag       string
+	}
+	parts := struct {
+		XMLName xml.Name `xml:"CompleteMultipartUpload"`
+		Part    []part
+	}{}
 	for i, etag := range st.Parts {
-		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: aws.String(etag)}
+		parts.Part = append(parts.Part, part{i + 1, etag})
 	}
-	in := &s3.CompleteMultipartUploadInput{Bucket: &bucket, Key: &key, UploadId: &st.Key, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}}
+	body, err := xml.Marshal(parts)
+	if err != nil {
+		return errs.Bug("publish", "%w", err)
+	}
+	r := request{method: http.MethodPost, bucket: bucket, key: key, query: url.Values{"uploadId": {st.Key}}, body: body, header: map[string]string{}}
 	if absent {
-		in.IfNoneMatch = aws.String("*")
+		r.header["If-None-Match"] = "*"
 	}
-	_, err = c.CompleteMultipartUpload(ctx, in)
+	_, err = c.ask(ctx, r, &struct{ ETag string }{})
 	switch word, status := code(err); {
 	case status == http.StatusPreconditionFailed, status == http.StatusNotFound && word != "NoSuchBucket":
 		return s.ours(ctx, "publish", st.Name, st.Mark)
@@ -178,7 +211,7 @@ func (s *S3) Discard(ctx context.Context, st Staged) error {
 		return err
 	}
 	bucket, key := split(st.Name)
-	_, err = c.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &bucket, Key: &key, UploadId: &st.Key})
+	_, err = c.ask(ctx, request{method: http.MethodDelete, bucket: bucket, key: key, query: url.Values{"uploadId": {st.Key}}}, nil)
 	if err = s.fail(ctx, "abort", st.Name, err); errors.Is(err, ErrNotExist) {
 		return nil
 	}
@@ -196,15 +229,26 @@ func (s *S3) ListStaged(ctx context.Context, folder string) ([]Staged, error) {
 		prefix += "/"
 	}
 	var out []Staged
-	pages := s3.NewListMultipartUploadsPaginator(c, &s3.ListMultipartUploadsInput{Bucket: &bucket, Prefix: &prefix})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
+	for in := (url.Values{"uploads": {""}, "prefix": {prefix}, "encoding-type": {"url"}}); ; {
+		var page struct {
+			EncodingType                      string
+			IsTruncated                       bool
+			NextKeyMarker, NextUploadIdMarker string //nolint:revive // S3's word
+			Upload                            []struct {
+				Key      string
+				UploadID string `xml:"UploadId"`
+			}
+		}
+		if _, err := c.ask(ctx, request{method: http.MethodGet, bucket: bucket, query: in}, &page); err != nil {
 			return nil, s.fail(ctx, "list uploads of", folder, err)
 		}
-		for _, u := range page.Uploads {
-			out = append(out, Staged{Name: fmt.Sprintf("%s/%s", bucket, aws.ToString(u.Key)), Key: aws.ToString(u.UploadId)})
+		for _, u := range page.Upload {
+			out = append(out, Staged{Name: bucket + "/" + plain(u.Key, page.EncodingType), Key: u.UploadID})
 		}
+		if !page.IsTruncated || page.NextKeyMarker == "" {
+			return out, nil
+		}
+		in.Set("key-marker", plain(page.NextKeyMarker, page.EncodingType))
+		in.Set("upload-id-marker", page.NextUploadIdMarker)
 	}
-	return out, nil
 }

@@ -4,17 +4,16 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/riverbed/riverbed/core/clock"
@@ -23,9 +22,9 @@ import (
 
 const (
 	s3Attempts  = 5
-	s3MaxPause  = 5 * time.Second
-	s3Silence   = time.Minute // a connection on which nothing moves for so long is given up
-	s3AnyRegion = "us-east-1" // where a bucket of another region answers with its own, and what services that are not AWS ignore
+	s3Pause     = 200 * time.Millisecond // the first; the next ones double
+	s3Silence   = time.Minute            // a connection on which nothing moves for so long is given up
+	s3AnyRegion = "us-east-1"            // where a bucket of another region answers with its own, and what services that are not AWS ignore
 )
 
 // stores are the S3 stores of this process, by the environment that they were made in: a changed variable is a new store.
@@ -53,43 +52,64 @@ func s3FromEnvironment() *S3 {
 }
 
 // connect makes the client. What failed is tried again by the next caller: credentials may come later.
-func (s *S3) connect(ctx context.Context) (*s3.Client, error) {
+func (s *S3) connect(ctx context.Context) (*client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client != nil {
 		return s.client, nil
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(s3HTTP()), config.WithRetryer(s3Retryer), config.WithLogger(logging.Nop{}))
+	web := s3HTTP()
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(web), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, errs.New(errs.Usage, "connect to S3", "the AWS configuration cannot be read: %v", err).
 			WithHint("check AWS_PROFILE, AWS_CONFIG_FILE and the files in ~/.aws")
 	}
-	if cfg.Region == "" {
-		cfg.Region = s3AnyRegion
+	c := &client{http: web, signer: v4.NewSigner(), keys: cfg.Credentials, region: cfg.Region}
+	if c.region == "" {
+		c.region = s3AnyRegion
 	}
-	if cfg.Credentials == nil {
+	if c.endpoint, err = endpointOf(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if c.keys == nil {
 		return nil, noCredentials(nil)
 	}
-	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+	if _, err := c.keys.Retrieve(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, noCredentials(err)
 	}
-	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
-		// Other services than AWS know their buckets by path, and few know the newest checksums; a signed payload is checked all the same.
-		o.UsePathStyle = o.BaseEndpoint != nil
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-		o.DisableLogOutputChecksumValidationSkipped = true
-	})
-	o := client.Options()
-	s.region, s.endpoint = o.Region, "AWS"
-	if o.BaseEndpoint != nil {
-		s.endpoint = hostOf(*o.BaseEndpoint)
+	s.region, s.endpoint = c.region, "AWS"
+	if c.endpoint != nil {
+		s.endpoint = c.endpoint.Host
 	}
-	s.client = client
-	return client, nil
+	s.client = c
+	return c, nil
+}
+
+// endpointOf is that of the S3 service in particular (AWS_ENDPOINT_URL_S3, services in a profile), or of all; nil is AWS.
+func endpointOf(ctx context.Context, cfg aws.Config) (*url.URL, error) {
+	at := aws.ToString(cfg.BaseEndpoint)
+	for _, source := range cfg.ConfigSources {
+		if s, ok := source.(interface {
+			GetServiceBaseEndpoint(ctx context.Context, service string) (string, bool, error)
+		}); ok {
+			if own, found, err := s.GetServiceBaseEndpoint(ctx, "S3"); err == nil && found {
+				at = own
+				break
+			}
+		}
+	}
+	if at == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errs.New(errs.Usage, "connect to S3", "AWS_ENDPOINT_URL is no URL of a service").WithHint("write it as http://host:port")
+	}
+	u.User = nil
+	return u, nil
 }
 
 func noCredentials(cause error) error {
@@ -99,29 +119,6 @@ func noCredentials(cause error) error {
 		e.Err = cause // its text may quote a credentials program
 	}
 	return e
-}
-
-// hostOf leaves out what else a URL may hold, such as a password.
-func hostOf(endpoint string) string {
-	if _, rest, ok := strings.Cut(endpoint, "://"); ok {
-		endpoint = rest
-	}
-	endpoint, _, _ = strings.Cut(endpoint, "/")
-	return endpoint[strings.LastIndexByte(endpoint, '@')+1:]
-}
-
-// s3Retryer tries again what may pass: five attempts in all, with pauses that double and jitter.
-func s3Retryer() aws.Retryer {
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.MaxBackoff = s3Attempts, s3MaxPause
-		o.RateLimiter = ratelimit.None // attempts are bounded already; one that is not made would read as a failure of the store
-		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
-			if transient(err) {
-				return aws.TrueTernary
-			}
-			return aws.UnknownTernary
-		}))
-	})
 }
 
 // s3HTTP is the SDK's HTTP client, whose connections end when nothing moves on them: a service that is up and silent must not hold us.

@@ -7,55 +7,53 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"syscall"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/riverbed/riverbed/core/errs"
 )
 
-var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
-
 // transient reports whether another attempt may go better.
 func transient(err error) bool {
-	var network net.Error
-	var api smithy.APIError
-	switch {
-	case errors.Is(err, context.Canceled):
+	var refused *answer
+	if errors.As(err, &refused) {
+		switch refused.Code {
+		case "RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestThrottled", "RequestLimitExceeded", "BandwidthLimitExceeded",
+			"ConditionalRequestConflict", "OperationAborted": // two writers at once: one of them must look again
+			return true
+		}
+		switch refused.Status {
+		case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+			return true
+		}
 		return false
-	case errors.As(err, &api) && api.ErrorCode() == "ConditionalRequestConflict": // two writers at once: one of them must look again
-		return true
-	case retryables.IsErrorRetryable(err) == aws.TrueTernary:
-		return true
+	}
+	var network net.Error
+	var unknown *net.DNSError
+	switch {
+	case errors.Is(err, context.Canceled), errors.As(err, &unknown) && unknown.IsNotFound:
+		return false
 	case errors.As(err, &network) && network.Timeout():
 		return true
 	}
-	for _, e := range []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE} {
+	for _, e := range []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.EHOSTUNREACH, syscall.ENETUNREACH, net.ErrClosed} {
 		if errors.Is(err, e) {
 			return true
 		}
 	}
-	return false
+	return errors.As(err, &unknown) // the resolver is away
 }
 
 // code is the service's word for what is wrong, and the HTTP status; a HEAD has no other.
 func code(err error) (word string, status int) {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		word = api.ErrorCode()
+	var refused *answer
+	if errors.As(err, &refused) {
+		return refused.Code, refused.Status
 	}
-	var resp *smithyhttp.ResponseError
-	if errors.As(err, &resp) && resp.Response != nil {
-		status = resp.HTTPStatusCode()
-	}
-	return word, status
+	return "", 0
 }
 
-// fail says what is wrong with an operation on a name, and what helps. No secret is in the SDK's errors but in what signing is told,
-// so only the service's words are kept, and not the request.
+// fail says what is wrong with an operation on a name, and what helps. Of the request nothing is kept but its name: headers hold signatures.
 func (s *S3) fail(ctx context.Context, op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -125,29 +123,26 @@ func below(key string) string {
 }
 
 func regionOf(err error) string {
-	var resp *smithyhttp.ResponseError
-	if errors.As(err, &resp) && resp.Response != nil {
-		return resp.Response.Header.Get("X-Amz-Bucket-Region")
+	var refused *answer
+	if errors.As(err, &refused) {
+		return refused.Region
 	}
 	return ""
 }
 
-// brief is the innermost cause: the layers around it repeat the request.
+// brief is the cause: what is around it repeats the request.
 func brief(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		if api.ErrorMessage() == "" {
-			return api.ErrorCode()
-		}
-		return api.ErrorCode() + ": " + api.ErrorMessage()
+	var refused *answer
+	if errors.As(err, &refused) {
+		return refused.Error()
 	}
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-		err = inner
-		var op *net.OpError
-		if o, ok := err.(*net.OpError); ok {
-			op = o
-			return op.Error()
-		}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Error()
+	}
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err.Error()
 	}
 	return err.Error()
 }

@@ -7,11 +7,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 )
 
@@ -21,7 +16,7 @@ func (s *S3) Open(ctx context.Context, name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &s3File{s: s, ctx: ctx, info: infoOf(name, h), etag: aws.ToString(h.ETag)}, nil
+	return &s3File{s: s, ctx: ctx, info: infoOf(name, h), etag: h.Get("ETag")}, nil
 }
 
 const (
@@ -126,9 +121,7 @@ func (f *s3File) window(off int64, want int) (*window, error) {
 	return w, nil
 }
 
-var pauses = retry.NewExponentialJitterBackoff(s3MaxPause)
-
-// fetch reads exactly p. The SDK tries again until there is an answer; a body that breaks off is asked for anew, from where it broke.
+// fetch reads exactly p. The client tries again until there is an answer; a body that breaks off is asked for anew, from where it broke.
 func (f *s3File) fetch(p []byte, off int64) error {
 	bucket, key := split(f.info.Name)
 	for attempt, got := 1, 0; ; attempt++ {
@@ -137,9 +130,8 @@ func (f *s3File) fetch(p []byte, off int64) error {
 			return err
 		}
 		from := off + int64(got)
-		out, err := c.GetObject(f.ctx, &s3.GetObjectInput{
-			Bucket: &bucket, Key: &key, IfMatch: &f.etag, Range: aws.String(fmt.Sprintf("bytes=%d-%d", from, off+int64(len(p))-1)),
-		})
+		resp, err := c.do(f.ctx, request{method: http.MethodGet, bucket: bucket, key: key, header: map[string]string{
+			"If-Match": f.etag, "Range": fmt.Sprintf("bytes=%d-%d", from, off+int64(len(p))-1)}})
 		if err != nil {
 			if _, status := code(err); status == http.StatusPreconditionFailed {
 				return errs.New(errs.Source, "read", "the object %q was replaced while it was being read", f.s.URL(f.info.Name)).
@@ -147,12 +139,12 @@ func (f *s3File) fetch(p []byte, off int64) error {
 			}
 			return f.s.fail(f.ctx, "read", f.info.Name, err)
 		}
-		if out.ContentRange == nil && (from != 0 || aws.ToInt64(out.ContentLength) != int64(len(p)-got)) {
-			_ = out.Body.Close()
+		if resp.StatusCode != http.StatusPartialContent && (from != 0 || resp.ContentLength != int64(len(p)-got)) {
+			_ = resp.Body.Close()
 			return errs.New(errs.Source, "read", "cannot read %q: %s does not answer with the range that was asked for", f.s.URL(f.info.Name), f.s.endpoint)
 		}
-		n, err := io.ReadFull(out.Body, p[got:])
-		_ = out.Body.Close()
+		n, err := io.ReadFull(resp.Body, p[got:])
+		_ = resp.Body.Close()
 		if err == nil {
 			return nil
 		}
@@ -162,8 +154,7 @@ func (f *s3File) fetch(p []byte, off int64) error {
 		if attempt == s3Attempts || !transient(err) {
 			return f.s.fail(f.ctx, "read", f.info.Name, err)
 		}
-		pause, _ := pauses.BackoffDelay(attempt, err)
-		if err := (clock.Wall{}).Sleep(f.ctx, pause); err != nil {
+		if err := pause(f.ctx, attempt); err != nil {
 			return err
 		}
 	}

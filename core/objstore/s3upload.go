@@ -1,14 +1,13 @@
 package objstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/url"
+	"strconv"
 	"sync"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
@@ -85,11 +84,14 @@ func (u *s3Upload) flush() error {
 	}
 	bucket, key := split(u.name)
 	if u.id == "" {
-		out, err := c.CreateMultipartUpload(u.ctx, &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: &key, Metadata: map[string]string{markKey: u.mark}})
-		if err != nil {
+		var out struct {
+			UploadID string `xml:"UploadId"`
+		}
+		r := request{method: http.MethodPost, bucket: bucket, key: key, query: url.Values{"uploads": {""}}, header: map[string]string{markHeader: u.mark}}
+		if _, err := c.ask(u.ctx, r, &out); err != nil {
 			return u.s.fail(u.ctx, "write", u.name, err)
 		}
-		u.id = aws.ToString(out.UploadId)
+		u.id = out.UploadID
 	}
 	data, at := u.buf, len(u.tags)
 	u.buf = nil
@@ -99,14 +101,15 @@ func (u *s3Upload) flush() error {
 	u.room <- struct{}{}
 	u.wait.Go(func() {
 		defer func() { <-u.room }()
-		out, err := c.UploadPart(u.ctx, &s3.UploadPartInput{Bucket: &bucket, Key: &key, UploadId: &u.id, PartNumber: aws.Int32(int32(at + 1)), Body: bytes.NewReader(data)})
+		header, err := c.ask(u.ctx, request{method: http.MethodPut, bucket: bucket, key: key, body: data,
+			query: url.Values{"partNumber": {strconv.Itoa(at + 1)}, "uploadId": {u.id}}}, nil)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		if err != nil {
 			u.err = errors.Join(u.err, u.s.fail(u.ctx, "write", u.name, err))
 			return
 		}
-		u.tags[at] = aws.ToString(out.ETag)
+		u.tags[at] = header.Get("ETag")
 	})
 	return nil
 }
@@ -150,7 +153,7 @@ func (u *s3Upload) Commit() error {
 	}
 	bucket, key := split(u.name)
 	if u.id == "" {
-		_, err := c.PutObject(u.ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(u.buf)})
+		_, err := c.ask(u.ctx, request{method: http.MethodPut, bucket: bucket, key: key, body: u.buf}, nil)
 		if err := u.s.fail(u.ctx, "write", u.name, err); err != nil {
 			return err
 		}
