@@ -32,6 +32,8 @@ type Section struct {
 	Table   string // of its owner; may be empty
 	Version int    // of the state table's declaration
 	Rows    []arrow.RecordBatch
+	// Fresh, of state that is read: no row has a key that was visited before, and none is a deletion.
+	Fresh bool
 }
 
 // Of is a part of an operator's state as a section.
@@ -41,5 +43,5 @@ func Of(path string, p state.Part) Section {
 
 // Part is a section of state as its table restores it.
 func (s Section) Part(i int) state.Part {
-	return state.Part{Table: s.Table, Version: s.Version, Rows: s.Rows[i]}
+	return state.Part{Table: s.Table, Version: s.Version, Rows: s.Rows[i], Fresh: s.Fresh}
 }

@@ -155,7 +155,7 @@ func (i *Inspection) describe(m *Manifest) {
 	})
 }
 
-// holder is who has the lease; nil when nobody ever had, or it cannot be read.
+// holder is who has the lease; nil when nobody ever had.
 func (s *Store) holder(ctx context.Context) (*Holder, error) {
 	newest, err := s.newestLease(ctx)
 	if err != nil || newest == 0 {
@@ -170,7 +170,7 @@ func (s *Store) holder(ctx context.Context) (*Holder, error) {
 	}
 	var l lease
 	if json.Unmarshal(data, &l) != nil {
-		return nil, nil
+		l = lease{Fence: newest} // that is all that can be told
 	}
 	return &Holder{l.Host, l.PID, l.Fence, l.Version, l.Released}, nil
 }
@@ -178,52 +178,14 @@ func (s *Store) holder(ctx context.Context) (*Holder, error) {
 // State visits the rows of a state table as they are at a manifest: each key once, sorted by key group and key. The columns are those of state.Part.
 // The objects that hold them are verified first.
 func (s *Store) State(ctx context.Context, m *Manifest, owner, table string, visit func(arrow.RecordBatch) error) error {
-	var holding []Object
-	for _, o := range m.Objects {
-		holding = append(holding, keepSections([]Object{o}, func(_ Object, at SectionIndex) bool {
-			return at.Kind == State && at.Owner == owner && at.Table == table
-		})...)
-	}
-	if err := s.verify(ctx, &Manifest{Objects: holding}); err != nil {
-		return s.withWhole(ctx, err, m.Epoch)
-	}
-	tables, order, done, err := s.inputsOf(ctx, holding)
-	defer done()
-	if err != nil {
-		return s.withWhole(ctx, err, m.Epoch)
-	}
-	var open []*sectionReader
-	defer func() {
-		for _, r := range open {
-			r.close()
+	of := keepSections(m.Objects, func(_ Object, at SectionIndex) bool {
+		return at.Kind == State && at.Owner == owner && at.Table == table
+	})
+	return s.Read(ctx, &Manifest{Epoch: m.Epoch, Objects: of}, func(sec Section) error {
+		if !sec.Fresh {
+			return errs.New(errs.Unsupported, "state", "the rows of the state table %s of %s were written by several versions, with different columns", table, owner).
+				WithHint("they are put together when the pipeline has read and written them anew")
 		}
-	}()
-	for _, k := range order {
-		for _, in := range tables[k] {
-			r, err := s.openSection(ctx, in.file, in.object, in.at)
-			if err != nil {
-				return s.withWhole(ctx, err, m.Epoch)
-			}
-			if open = append(open, r); !r.schema().Equal(open[0].schema()) || in.at.Version != tables[order[0]][0].at.Version {
-				return errs.New(errs.Unsupported, "state", "the rows of the state table %s of %s were written by several versions, with different columns", table, owner).
-					WithHint("they are put together when the pipeline has read and written them anew")
-			}
-		}
-	}
-	rows := mergedRows(open, true)
-	for {
-		b, err := rows()
-		if err != nil {
-			return s.withWhole(ctx, err, m.Epoch)
-		}
-		if b == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return cancelled(ctx.Err())
-		}
-		if err := visit(b); err != nil {
-			return err
-		}
-	}
+		return visit(sec.Rows[0])
+	})
 }

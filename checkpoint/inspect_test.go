@@ -86,7 +86,7 @@ func TestASavepointStandsByItself(t *testing.T) {
 		m = epoch(t, s, m, nil, stateOf("a", "t", change{"x", i}, change{string(rune('a' + i)), i}))
 	}
 	want := contentOf(t, s, m)
-	elsewhere := objstore.NewDouble()
+	var elsewhere *objstore.Double
 	for n := 1; ; n++ { // each operation fails once; a second call makes it whole
 		elsewhere = objstore.NewDouble()
 		elsewhere.Plan = func(i int, _, _ string) objstore.Fault {

@@ -134,8 +134,7 @@ func (s *Store) mergeObjects(ctx context.Context, name string, older, inputs []O
 	}
 	defer w.abort()
 	for i, k := range order {
-		another := slices.ContainsFunc(order[:i], func(o sectionKey) bool { return o.kind == k.kind && o.owner == k.owner && o.table == k.table })
-		if err := s.mergeTable(ctx, w, tables[k], !another && !hasTable(older, k)); err != nil {
+		if err := s.mergeTable(ctx, w, tables[k], !k.hasOther(order[:i]) && !hasTable(older, k)); err != nil {
 			return Object{}, err
 		}
 	}
@@ -183,6 +182,23 @@ func (s *Store) mergeTable(ctx context.Context, w *objectWriter, in []input, old
 	if len(in) == 1 && !(oldest && last.at.Kind == State) {
 		return s.copySection(ctx, w, last)
 	}
+	return s.runs(ctx, in, func(run []*sectionReader, first bool) error {
+		rows := appended(run)
+		if last.at.Kind == State {
+			rows = mergedRows(run, oldest && first)
+		}
+		return w.section(last.at, run[0].schema(), func() (arrow.RecordBatch, error) {
+			if ctx.Err() != nil {
+				return nil, cancelled(ctx.Err())
+			}
+			return rows()
+		})
+	})
+}
+
+// runs opens sections of a table, oldest first, and hands on those together that have one schema: a new program may write a table of the same version
+// otherwise, and then its rows stay apart.
+func (s *Store) runs(ctx context.Context, in []input, each func(run []*sectionReader, first bool) error) error {
 	var open []*sectionReader
 	defer func() {
 		for _, r := range open {
@@ -196,22 +212,12 @@ func (s *Store) mergeTable(ctx context.Context, w *objectWriter, in []input, old
 		}
 		open = append(open, r)
 	}
-	// Runs of sections of one schema: a new program may write a table of the same version otherwise, and then its rows stay apart.
 	for from := 0; from < len(open); {
 		to := from + 1
 		for to < len(open) && open[to].schema().Equal(open[from].schema()) {
 			to++
 		}
-		rows := appended(open[from:to])
-		if last.at.Kind == State {
-			rows = mergedRows(open[from:to], oldest && from == 0)
-		}
-		if err := w.section(last.at, open[from].schema(), func() (arrow.RecordBatch, error) {
-			if ctx.Err() != nil {
-				return nil, cancelled(ctx.Err())
-			}
-			return rows()
-		}); err != nil {
+		if err := each(open[from:to], from == 0); err != nil {
 			return err
 		}
 		from = to

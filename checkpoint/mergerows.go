@@ -10,6 +10,9 @@ import (
 // mergedRows merges sorted sections of a state table, oldest first: of the rows of a key the newest stays. Where nothing is older, deletions
 // say nothing and go. A batch of each section is in memory, and the batches that the next rows to be handed out lie in.
 func mergedRows(in []*sectionReader, oldest bool) func() (arrow.RecordBatch, error) {
+	if len(in) == 1 && !oldest {
+		return in[0].next
+	}
 	m := &rowMerge{in: in, oldest: oldest}
 	return m.next
 }

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -18,7 +19,8 @@ import (
 	"github.com/riverbed/riverbed/core/objstore"
 )
 
-// Read visits the sections that count, oldest first. A section of state comes in pieces of one batch, other sections whole.
+// Read visits what counts: of each state table its rows as they are now, each key once and without deletions, in pieces of one batch; of other tables
+// their sections, oldest first, each whole. State comes fresh (see Section) but for rows behind those of another schema.
 //
 // All objects are verified, size and checksum, before anything is visited: they are streamed through once, so memory is bounded, and
 // read again, when each section is held against its own checksum. A file that is not what the manifest says is an error that
@@ -27,67 +29,59 @@ func (s *Store) Read(ctx context.Context, m *Manifest, visit func(Section) error
 	if err := s.verify(ctx, m); err != nil {
 		return s.withWhole(ctx, err, m.Epoch)
 	}
-	for _, o := range m.Objects {
-		if err := s.readObject(ctx, o, func(SectionIndex) bool { return true }, visit); err != nil {
-			return s.withWhole(ctx, err, m.Epoch)
-		}
-	}
-	return nil
-}
-
-// ReadOnce reads the rows that an epoch held for a sink.
-func (s *Store) ReadOnce(ctx context.Context, m *Manifest, epoch flow.Epoch, owner, table string) ([]arrow.RecordBatch, error) {
-	for _, o := range m.Objects {
-		if o.Epochs != [2]flow.Epoch{epoch, epoch} {
-			continue
-		}
-		var rows []arrow.RecordBatch
-		found := false
-		err := s.readObject(ctx, o, func(at SectionIndex) bool { return at.Kind == Once && at.Owner == owner && at.Table == table },
-			func(sec Section) error {
-				found, rows = true, append(rows, sec.Rows...)
-				return nil
-			})
+	tables, order, done, err := s.inputsOf(ctx, m.Objects)
+	defer done()
+	for i, k := range order {
 		if err != nil {
-			return nil, s.withWhole(ctx, err, m.Epoch)
+			break
 		}
-		if found {
-			return rows, nil
-		}
-	}
-	return nil, errs.New(errs.State, "restore", "%s names no rows of epoch %d for %q", s.url(manifestName(m.Epoch)), epoch, owner)
-}
-
-// readObject visits the sections that are wanted. Sections without their checksum are never visited whole; pieces of state are
-// visited before its end is seen, as their object was verified.
-func (s *Store) readObject(ctx context.Context, o Object, want func(SectionIndex) bool, visit func(Section) error) error {
-	var f objstore.File
-	for _, at := range o.Sections {
-		if !want(at) {
+		if k.kind == State {
+			err = s.readTable(ctx, tables[k], !k.hasOther(order[:i]), visit)
 			continue
 		}
-		if f == nil {
-			var err error
-			if f, err = s.open(ctx, o); err != nil {
+		for _, in := range tables[k] {
+			if err = s.readSection(ctx, in, visit); err != nil {
+				break
+			}
+		}
+	}
+	return s.withWhole(ctx, err, m.Epoch)
+}
+
+// hasOther reports whether a table is there in another version.
+func (k sectionKey) hasOther(in []sectionKey) bool {
+	return slices.ContainsFunc(in, func(o sectionKey) bool { return o.kind == k.kind && o.owner == k.owner && o.table == k.table })
+}
+
+// readTable visits the rows of a state table. Nothing of it was visited before when it is the first.
+func (s *Store) readTable(ctx context.Context, in []input, oldest bool, visit func(Section) error) error {
+	at := in[0].at
+	return s.runs(ctx, in, func(run []*sectionReader, first bool) error {
+		rows := mergedRows(run, oldest && first)
+		for {
+			if ctx.Err() != nil {
+				return cancelled(ctx.Err())
+			}
+			b, err := rows()
+			if b == nil || err != nil {
 				return err
 			}
-			defer func() { _ = f.Close() }()
+			err = visit(Section{Kind: State, Owner: at.Owner, Table: at.Table, Version: at.Version, Fresh: oldest && first, Rows: []arrow.RecordBatch{b}})
+			if err != nil {
+				return err
+			}
 		}
-		r, err := s.openSection(ctx, f, o, at)
-		if err != nil {
-			return err
-		}
-		err = visitSection(ctx, r, visit)
-		r.close()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
-func visitSection(ctx context.Context, r *sectionReader, visit func(Section) error) error {
-	sec := Section{Kind: r.at.Kind, Owner: r.at.Owner, Table: r.at.Table, Version: r.at.Version}
+// readSection visits a section whole, when its checksum is right.
+func (s *Store) readSection(ctx context.Context, in input, visit func(Section) error) error {
+	r, err := s.openSection(ctx, in.file, in.object, in.at)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	sec := Section{Kind: in.at.Kind, Owner: in.at.Owner, Table: in.at.Table, Version: in.at.Version}
 	for {
 		if ctx.Err() != nil {
 			return cancelled(ctx.Err())
@@ -96,20 +90,27 @@ func visitSection(ctx context.Context, r *sectionReader, visit func(Section) err
 		if err != nil {
 			return err
 		}
-		switch {
-		case b == nil && sec.Kind == State:
-			return nil
-		case b == nil:
+		if b == nil {
 			return visit(sec)
-		case sec.Kind == State:
-			sec.Rows = []arrow.RecordBatch{b}
-			if err := visit(sec); err != nil {
-				return err
-			}
-		default:
-			sec.Rows = append(sec.Rows, b)
 		}
+		sec.Rows = append(sec.Rows, b)
 	}
+}
+
+// ReadOnce reads the rows that an epoch held for a sink.
+func (s *Store) ReadOnce(ctx context.Context, m *Manifest, epoch flow.Epoch, owner, table string) ([]arrow.RecordBatch, error) {
+	of := keepSections(m.Objects, func(o Object, at SectionIndex) bool {
+		return o.Epochs == [2]flow.Epoch{epoch, epoch} && at.Kind == Once && at.Owner == owner && at.Table == table
+	})
+	if len(of) == 0 {
+		return nil, errs.New(errs.State, "restore", "%s names no rows of epoch %d for %q", s.url(manifestName(m.Epoch)), epoch, owner)
+	}
+	var rows []arrow.RecordBatch
+	err := s.Read(ctx, &Manifest{Epoch: m.Epoch, Objects: of}, func(sec Section) error {
+		rows = append(rows, sec.Rows...)
+		return nil
+	})
+	return rows, err
 }
 
 // open opens an object whose size is right.
@@ -265,7 +266,7 @@ func (r *sectionReader) close() {
 
 // withWhole adds to an error of damaged files which checkpoint before an epoch is whole.
 func (s *Store) withWhole(ctx context.Context, err error, epoch flow.Epoch) error {
-	if !errors.Is(err, errDamaged) {
+	if err == nil || !errors.Is(err, errDamaged) {
 		return err
 	}
 	out := *errs.As(err)

@@ -209,7 +209,7 @@ func (b *Bags) part(rows []uint64, groups []uint8, gone int) (Part, error) {
 		}
 		cols = append(cols, v)
 	}
-	return Part{b.Decl.Name, b.Decl.Version, array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))}, nil
+	return Part{Table: b.Decl.Name, Version: b.Decl.Version, Rows: array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))}, nil
 }
 
 // columns are those of rows.

@@ -353,7 +353,7 @@ func (l *Log) part(from uint64, gone []goneSegment) (Part, error) {
 		}
 		fields, cols = append(fields, c.State().ArrowField(l.Decl.Values[len(l.types)+i])), append(cols, a)
 	}
-	return Part{l.Decl.Name, l.Decl.Version, array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(rows+dead))}, nil
+	return Part{Table: l.Decl.Name, Version: l.Decl.Version, Rows: array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(rows+dead))}, nil
 }
 
 // Restore takes the rows of a part whose key groups are mine. Their keys are not in the part: whoever knows them says so (Rearrange).
@@ -370,7 +370,7 @@ func (l *Log) Restore(p Part, mine func(group uint8) bool) error {
 		if !mine(g) {
 			continue
 		}
-		if l.n > 0 {
+		if l.n > 0 && !p.Fresh {
 			named[sequence{g, n}] = true
 		}
 		if !deleted.Value(i) {

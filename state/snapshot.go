@@ -16,6 +16,8 @@ type Part struct {
 	Table   string
 	Version int
 	Rows    arrow.RecordBatch
+	// Fresh says that no row has a key of an earlier part, and none is a deletion: nobody need look.
+	Fresh bool
 }
 
 var partFields = []arrow.Field{
@@ -119,7 +121,7 @@ func (t *Table) part(slots []uint32, gone []int) (Part, error) {
 		f.Type = a.DataType()
 		fields, cols = append(fields, f), append(cols, a)
 	}
-	return Part{t.Decl.Name, t.Decl.Version, array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))}, nil
+	return Part{Table: t.Decl.Name, Version: t.Decl.Version, Rows: array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(n))}, nil
 }
 
 // Restore takes the rows of a part whose key groups are mine, in the order of parts: a later row of the same key
@@ -140,7 +142,10 @@ func (t *Table) restore(p Part, mine func(group uint8) bool) error {
 	keys := p.Rows.Column(2).(*array.Binary)
 	deleted := p.Rows.Column(3).(*array.Boolean)
 	var rows, slots, drop []uint32
-	have := t.sequences() // of earlier parts
+	var have map[sequence]uint32 // of earlier parts
+	if !p.Fresh {
+		have = t.sequences()
+	}
 	t.idx.reserve(groups.Len())
 	for i := range groups.Len() {
 		g, h, key := groups.Value(i), hashes.Value(i), keys.Value(i)
