@@ -63,6 +63,7 @@ type coldRows struct {
 	types  []types.Type
 	exact  []rowkey.Key
 	enc    *rowkey.Encoder
+	seen   seen              // hashes of keys that the store may have: a new key is not asked for
 	marks  Chunked[coldMark] // by slot
 	hand   uint32            // the slot that is looked at next
 	at     []byte            // behind the last key that More has given
@@ -124,7 +125,7 @@ func (t *Table) Fetch(k Keys) error {
 	for i, s := range c.slots {
 		if s != NoSlot {
 			*c.marks.At(s) |= recent
-		} else {
+		} else if c.seen.has(k.Hash[i]) {
 			missing = append(missing, int32(i))
 		}
 	}
@@ -288,6 +289,11 @@ func (t *Table) evict(slots []uint32) error {
 	if err := c.drop(); err != nil {
 		return err
 	}
+	if c.seen.n+len(write) > c.seen.room && c.seen.all > 2*(c.n+len(slots)) {
+		if err := c.lookAgain(); err != nil {
+			return err
+		}
+	}
 	pairs, err := c.pairs(t, write)
 	if err == nil && len(pairs) > 0 {
 		err = c.store.Apply(pairs)
@@ -303,6 +309,24 @@ func (t *Table) evict(slots []uint32) error {
 	}
 	c.n += len(slots)
 	t.release(slots)
+	return nil
+}
+
+// lookAgain forgets hashes of rows that are in the store no more.
+func (c *coldRows) lookAgain() error {
+	c.seen = seen{}
+	for g, has := range c.has {
+		if !has {
+			continue
+		}
+		from, to := c.group(uint8(g))
+		if err := c.store.Range(from, to, func(p Pair) bool {
+			c.seen.add(binary.BigEndian.Uint64(p.Value))
+			return true
+		}); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -322,6 +346,7 @@ func (c *coldRows) pairs(t *Table, slots []uint32) ([]Pair, error) {
 		from := len(mem)
 		g := t.Group(s)
 		c.has[g] = true
+		c.seen.add(t.Hash(s))
 		mem = append(append(append(mem, c.prefix...), g), t.Key(s)...)
 		to := len(mem)
 		mem = append(binary.BigEndian.AppendUint64(mem, t.Hash(s)), rows.Row(i)...)
@@ -411,11 +436,7 @@ func (t *Table) More() (more bool, err error) {
 // this table has put there: those of other instances lie between them.
 func (c *coldRows) visit(t *Table, from []byte, row func(coldRow) bool) error {
 	for g, has := range c.has {
-		at := append(slices.Clone(c.prefix), uint8(g))
-		to := slices.Clone(at)
-		if to[len(to)-1]++; g == Groups-1 {
-			to = c.end()
-		}
+		at, to := c.group(uint8(g))
 		if !has || bytes.Compare(from, to) >= 0 {
 			continue
 		}
@@ -437,11 +458,14 @@ func (c *coldRows) visit(t *Table, from []byte, row func(coldRow) bool) error {
 	return nil
 }
 
-// end is behind all keys of the table, and before those of another.
-func (c *coldRows) end() []byte {
-	out := slices.Clone(c.prefix)
-	out[len(out)-1]++ // of the table's name, which no 0xff ends
-	return out
+// group is where the keys of a key group begin, and where they have ended.
+func (c *coldRows) group(g uint8) (from, to []byte) {
+	from, to = append(slices.Clone(c.prefix), g), slices.Clone(c.prefix)
+	if g == Groups-1 {
+		to[len(to)-1]++ // of the table's name, which no 0xff ends
+		return from, to
+	}
+	return from, append(to, g+1)
 }
 
 // withCold adds to a part of what is in memory the rows that are not.

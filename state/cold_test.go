@@ -251,3 +251,26 @@ func TestAStoreThatFails(t *testing.T) {
 		t.Fatalf("%v, and %s is left", err, x)
 	}
 }
+
+// TestSeenIsOfRowsThatAreThere: rows that leave and are dropped for ever do not make the table hold more and more.
+func TestSeenIsOfRowsThatAreThere(t *testing.T) {
+	x := newColdTest(goodHash, false)
+	for i := range 60 {
+		ks := make([]string, 1000)
+		for j := range ks {
+			ks[j] = fmt.Sprintf("key %d %d", i, j)
+		}
+		keys := x.cold.keys(ks...)
+		mustDo(t, x.cold.Fetch(keys))
+		x.cold.put(1, ks...)
+		mustDo(t, x.cold.Evict(0))
+		mustDo(t, x.cold.Fetch(keys))
+		if x.cold.Out() != 0 {
+			t.Fatalf("round %d: %d rows do not come back", i, x.cold.Out())
+		}
+		x.cold.drop(ks...)
+	}
+	if n := x.cold.cold.seen.bytes(); n > 8*seenWords {
+		t.Fatalf("%d bytes for keys that are gone", n)
+	}
+}

@@ -130,7 +130,7 @@ func (t *Table) Bytes() int64 {
 		n += c.Bytes()
 	}
 	if t.cold != nil {
-		n += int64(t.cold.marks.held())
+		n += int64(t.cold.marks.held()) + t.cold.seen.bytes()
 	}
 	return n
 }
