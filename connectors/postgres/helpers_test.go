@@ -84,9 +84,9 @@ func batch(t testing.TB, fields []types.Field, rows ...string) arrow.RecordBatch
 		}
 	}
 	schema := types.ArrowSchema(fields)
-	arrays := make([]arrow.Array, len(fields))
+	var arrays []arrow.Array
 	for i, f := range fields {
-		arrays[i] = types.ArrayOf(cols[i], f.Type)
+		arrays = append(arrays, types.ArrayOf(cols[i], f.Type))
 	}
 	if weights != nil {
 		schema, arrays = flow.WithWeights(schema), append(arrays, types.ArrayOf(weights, types.Int64))

@@ -214,6 +214,13 @@ func (r *reader) attach(ctx context.Context, durable bool) error {
 	if !state.exists {
 		return errs.New(errs.State, "open", "the replication slot %q of %s is gone", r.slot, r.s.db).WithHint("somebody dropped it, or the server was restored without it; start the pipeline anew, without its checkpoints")
 	}
+	if durable && state.pid != "" {
+		// AIDEV-NOTE: who has a checkpoint's position has its lease too, so the one that reads is a process of the past, or our own connection
+		// of which the server has not heard that it is gone. A user who may not end it waits for wal_sender_timeout.
+		if _, _, err := query(ctx, conn, "SELECT pg_terminate_backend($1::int)", state.pid); err != nil && sqlState(err) != "42501" {
+			return err
+		}
+	}
 	r.mu.Lock()
 	r.flushed = max(r.flushed, state.flushed)
 	r.mu.Unlock()

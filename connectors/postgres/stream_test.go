@@ -284,6 +284,9 @@ func TestConfirm(t *testing.T) {
 	}
 	_ = r.Close()
 	expect(t, s, db, "SELECT slot_name FROM pg_replication_slots", "c")
+	// A process of the past still reads: who goes on from the checkpoint takes its place.
+	past := openReader(t, followed(t, with(s, db, "table", "t", "slot", "c")), second.next)
+	wantRows(t, readSome(t, past, 1, 10), third.row)
 	// The position of the last checkpoint lies before what was confirmed, and is still good.
 	r = openReader(t, followed(t, with(s, db, "table", "t", "slot", "c")), second.next)
 	wantRows(t, readSome(t, r, 1, 10), third.row)

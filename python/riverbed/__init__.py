@@ -22,6 +22,7 @@ from riverbed.connectors import (
     Kafka,
     MemoryStream,
     Parquet,
+    Postgres,
 )
 from riverbed.errors import (
     RiverbedCancelledError,
@@ -56,6 +57,7 @@ __all__ = [
     "Parquet",
     "Pipeline",
     "PipelineHandle",
+    "Postgres",
     "Query",
     "RiverbedCancelledError",
     "RiverbedCheckpointError",

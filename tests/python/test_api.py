@@ -656,6 +656,11 @@ def test_a_connector_refuses_what_it_does_not_know(make: Any, says: str) -> None
         make()
 
 
+def test_a_url_is_shown_without_its_password() -> None:
+    shown = repr(rb.Postgres("t", url="postgres://me:s3same@h/db?sslmode=require&password=s3same", password="s3same"))
+    assert shown == "Postgres(table='t', url='postgres://me:***@h/db?sslmode=require&password=***', password='***')"
+
+
 @pytest.mark.parametrize("connector", _options.OPTIONS)
 def test_the_options_of_a_connector_are_the_documented_ones(connector: str) -> None:
     page = ROOT.joinpath("docs", "connectors", f"{connector}.md").read_text()

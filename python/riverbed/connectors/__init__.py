@@ -12,6 +12,7 @@ from riverbed.connectors.files import ArrowIpc, Csv, Json, Parquet
 from riverbed.connectors.generator import Generator
 from riverbed.connectors.kafka import Kafka
 from riverbed.connectors.memory import MemoryStream
+from riverbed.connectors.postgres import Postgres
 from riverbed.connectors.sinks import Callable, Console
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "Kafka",
     "MemoryStream",
     "Parquet",
+    "Postgres",
 ]

@@ -15,6 +15,8 @@ _KAFKA = """brokers topic security_protocol sasl_mechanism sasl_username sasl_pa
     key_format metadata schema_timeout delim key create partitions changelog headers compression
     marker_topic transactional_id transaction_timeout commit_timeout avro_schema schema_registry schema_registry_user
     schema_registry_password"""
+_POSTGRES = """table url host port database user password sslmode sslrootcert slot publication create_publication
+    drop_slot key create marker_table changelog"""
 _FILES = "file_rows file_bytes partition_by changelog"
 _CSV = "header delim sep quote escape nullstr skip all_varchar sample_size ignore_errors"
 
@@ -27,6 +29,7 @@ OPTIONS = {
     "json": f"path union_by_name hive_partitioning format sample_size ignore_errors {_FILES}",
     "kafka": _KAFKA,
     "memory": "queue_rows updating upsert",
+    "postgres": _POSTGRES,
     "parquet": f"path union_by_name hive_partitioning compression row_group_size {_FILES}",
 }
 
