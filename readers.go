@@ -121,6 +121,9 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 	for id, at := range from {
 		known[id] = at.Ended
 	}
+	if re, ok := st.(flow.Resumer); ok && len(from) > 0 {
+		st = re.Resumed()
+	}
 	own, _ := st.(pushed)
 	again := r.newRetry()
 	for {
@@ -169,6 +172,7 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 	rd := &splitReader{st: st, split: sp, at: from}
 	defer rd.close()
 	again := r.newRetry()
+	stands := from != "" // the loop knows where the split begins
 	for {
 		g.pass(r.reading)
 		rows, err := rd.read(r.reading)
@@ -186,7 +190,9 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 			return
 		}
 		again.reset()
-		if rows.Batch == nil && len(rows.Bad) == 0 && rows.Watermark == nil && !rows.Idle && r.reading.Err() == nil {
+		settles := !stands && rows.Next != ""
+		stands = stands || settles
+		if rows.Batch == nil && len(rows.Bad) == 0 && rows.Watermark == nil && !rows.Idle && !settles && r.reading.Err() == nil {
 			continue
 		}
 		if !r.put(f) || r.reading.Err() != nil && rows.Batch == nil && rows.Watermark == nil && !rows.Idle {

@@ -242,3 +242,42 @@ func TestCompressedBatches(t *testing.T) {
 		t.Errorf("%d rows of %d, bad %v", len(rows), want, bad)
 	}
 }
+
+// A run that goes on misses nothing of partitions that were silent before, or that appeared while nobody read.
+func TestLatestIsSettledOnce(t *testing.T) {
+	for _, start := range []string{"latest", "2199-01-01"} {
+		t.Run(start, func(t *testing.T) {
+			_, addr := broker(t, "t")
+			produce(t, addr, nil, rec("t", 0, `{"v":1}`))
+			open := func() flow.Stream {
+				return ct.OpenStream(t, Source, map[string]string{"brokers": addr, "topic": "t", "start": start}, vInt)
+			}
+			r, err := open().Open(t.Context(), flow.Split{ID: "0"}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := r.Read(t.Context(), 10)
+			if err != nil || rows.Batch != nil || !strings.HasPrefix(string(rows.Next), "1") {
+				t.Fatalf("the first read gives %+v, %v", rows, err)
+			}
+			r.Close()
+			if _, err := adm(t, addr).UpdatePartitions(t.Context(), 3, "t"); err != nil {
+				t.Fatal(err)
+			}
+			now := time.Now().AddDate(200, 0, 0)
+			two, three := rec("t", 0, `{"v":2}`), rec("t", 2, `{"v":3}`)
+			two.Timestamp, three.Timestamp = now, now
+			produce(t, addr, nil, two, three)
+			s, err := open().(flow.Resumer).Resumed().(flow.LatestStream).UntilLatest(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for split, from := range map[string]flow.Position{"0": rows.Next, "2": ""} {
+				got, _ := ct.Flat(ct.Drain(t, s, flow.Split{ID: split}, from, 10, 3))
+				if want := map[string]string{"0": "2", "2": "3"}[split]; strings.Join(got, " ") != want {
+					t.Errorf("partition %s: %v", split, got)
+				}
+			}
+		})
+	}
+}

@@ -32,6 +32,7 @@ type stream struct {
 	avro     *avroFormat // nil: another format
 	start    start
 	ends     map[int32]span // bounded: what to read of each partition
+	resumed  bool           // the run goes on from positions
 	clients  *consumers
 
 	mu    sync.Mutex
@@ -147,11 +148,37 @@ func (s *stream) madeAnew() error {
 
 // UntilLatest ends each partition where it ends now: for read_committed before the first transaction still open.
 func (s *stream) UntilLatest(ctx context.Context) (flow.Stream, error) {
+	ends, err := s.spans(ctx, s.settings.String("isolation") != "read_uncommitted")
+	if err != nil {
+		return nil, err
+	}
+	bounded := s.copy()
+	bounded.ends = ends
+	return bounded, nil
+}
+
+// copy is the stream for another run.
+func (s *stream) copy() *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, key: s.key, avro: s.avro, start: s.start, ends: s.ends, resumed: s.resumed,
+		topic: s.topic, first: s.first, clients: &consumers{settings: s.settings}}
+}
+
+// Resumed gives the stream for a run that goes on: a partition without a position is one that appeared since.
+func (s *stream) Resumed() flow.Stream {
+	c := s.copy()
+	c.resumed = true
+	return c
+}
+
+// spans are what the partitions hold now; committed: up to the first transaction that is still open.
+func (s *stream) spans(ctx context.Context, committed bool) (map[int32]span, error) {
 	topic := s.settings.String("topic")
-	ends, err := admin(ctx, s.settings, s.clock, func(ctx context.Context, a *kadm.Client) (map[int32]span, error) {
-		list := a.ListCommittedOffsets
-		if s.settings.String("isolation") == "read_uncommitted" {
-			list = a.ListEndOffsets
+	return admin(ctx, s.settings, s.clock, func(ctx context.Context, a *kadm.Client) (map[int32]span, error) {
+		list := a.ListEndOffsets
+		if committed {
+			list = a.ListCommittedOffsets
 		}
 		last, err := list(ctx, topic)
 		if err == nil {
@@ -174,10 +201,6 @@ func (s *stream) UntilLatest(ctx context.Context) (flow.Stream, error) {
 		})
 		return out, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, key: s.key, avro: s.avro, start: s.start, topic: s.topic, first: s.first, clients: &consumers{settings: s.settings}, ends: ends}, nil
 }
 
 // Open reads a partition from an offset, or from where the option start says.
@@ -203,10 +226,22 @@ func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 	} else if exact, ok := s.start.exact(r.partition); ok {
 		r.next = exact
 	}
+	// AIDEV-NOTE: where latest or a time begins is settled once and said at once, as a position. A run that goes on from a
+	// checkpoint would otherwise settle it anew for partitions that have had no record, and leave out what came meanwhile.
+	if from == "" && s.ends == nil && (s.start.kind == startLatest && s.known(r.partition) || s.start.kind == startTime) {
+		spans, err := s.spans(ctx, s.settings.String("isolation") != "read_uncommitted")
+		if err != nil {
+			return nil, err
+		}
+		if r.next, err = s.resolve(ctx, r.partition, spans[r.partition]); err != nil {
+			return nil, err
+		}
+		at, r.settled = kgo.NewOffset().At(r.next), true
+	}
 	if s.ends != nil {
 		sp := s.ends[r.partition]
 		r.end = sp.end
-		if r.next < 0 && s.start.kind == startEarliest {
+		if r.next < 0 && (s.start.kind == startEarliest || s.start.kind == startLatest && !s.known(r.partition)) {
 			r.next = sp.begin
 		}
 		if r.next < 0 { // latest, or a time: where that is must be known, as nothing may follow it
@@ -234,7 +269,7 @@ func (s *stream) id() kadm.TopicID {
 func (s *stream) known(partition int32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.first == nil || s.first[partition]
+	return !s.resumed && (s.first == nil || s.first[partition])
 }
 
 // resolve finds the offset at which the option start begins.
@@ -267,16 +302,21 @@ type reader struct {
 	queue     *queue // nil: nothing to read
 	rows      *rows
 
-	recs  []*kgo.Record // fetched and not yet decoded
-	next  int64         // offset of the next record, -1 before the first
-	epoch int32         // of the record before, -1: not known
-	end   int64         // -1: never ends
+	recs    []*kgo.Record // fetched and not yet decoded
+	next    int64         // offset of the next record, -1 before the first
+	epoch   int32         // of the record before, -1: not known
+	end     int64         // -1: never ends
+	settled bool          // next was found out just now, and must be told
 
 	tombstones atomic.Int64
 }
 
 func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 	var out flow.Rows
+	if r.settled {
+		r.settled = false
+		return flow.Rows{Next: r.position()}, nil
+	}
 	for len(r.recs) == 0 {
 		if r.end >= 0 && r.next >= r.end {
 			return flow.Rows{}, io.EOF
@@ -362,10 +402,11 @@ func (r *reader) failed(ctx context.Context, err error) (flow.Rows, error) {
 // lost: the partition does not hold the next record.
 func (r *reader) lost(ctx context.Context) (flow.Rows, error) {
 	topic, next := r.s.settings.String("topic"), max(r.next, 0)
-	sp, err := r.s.span(ctx, r.partition)
+	spans, err := r.s.spans(ctx, false)
 	if err != nil {
 		return flow.Rows{}, err
 	}
+	sp := spans[r.partition]
 	if next >= sp.begin {
 		return flow.Rows{}, errs.New(errs.Source, "read", "partition %d of the topic %q has lost records: it ends at %d, and was read up to %d", r.partition, topic, sp.end, next).
 			WithHint("the brokers have lost what they had acknowledged (an unclean election, or a disk), or the topic was made anew; begin anew, as another pipeline or with new checkpoints")
@@ -386,27 +427,6 @@ func (r *reader) lost(ctx context.Context) (flow.Rows, error) {
 		}
 	}
 	return flow.Rows{Bad: []flow.BadRow{bad}, Next: r.position()}, nil
-}
-
-// span is what a partition holds now.
-func (s *stream) span(ctx context.Context, partition int32) (span, error) {
-	topic := s.settings.String("topic")
-	return admin(ctx, s.settings, s.clock, func(ctx context.Context, a *kadm.Client) (span, error) {
-		first, err := a.ListStartOffsets(ctx, topic)
-		if err == nil {
-			err = first.Error()
-		}
-		if err != nil {
-			return span{}, err
-		}
-		last, err := a.ListEndOffsets(ctx, topic)
-		if err == nil {
-			err = last.Error()
-		}
-		f, _ := first.Lookup(topic, partition)
-		l, _ := last.Lookup(topic, partition)
-		return span{f.Offset, l.Offset}, err
-	})
 }
 
 // Acknowledge shows how far checkpoints are to those who watch the group. Nothing reads it here, so that a failure is no fault of the pipeline.

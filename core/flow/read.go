@@ -149,6 +149,12 @@ type Stream interface {
 	Replayable() bool
 }
 
+// Resumer is a Stream that must know when a run goes on from a checkpoint: a split without a position is one that appeared since.
+type Resumer interface {
+	// Resumed returns the stream for such a run.
+	Resumed() Stream
+}
+
 // Acknowledger is a Stream that frees, or shows to those who watch, what a durable checkpoint holds.
 type Acknowledger interface {
 	// Acknowledge tells up to where each split is in a durable checkpoint. It is called behind the running steps, by one goroutine.
