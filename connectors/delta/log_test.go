@@ -9,6 +9,7 @@ import (
 
 	ct "github.com/riverbed/riverbed/connectors/connectortest"
 	"github.com/riverbed/riverbed/connectors/delta"
+	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -256,9 +257,35 @@ func TestLongLogs(t *testing.T) {
 	}
 }
 
-func TestDeclaredColumnsAreRefused(t *testing.T) {
-	_, err := ct.TryRelation(source, simple(t).options(), types.Field{Name: "id", Type: types.Int64})
-	failed(t, err, "none can be declared")
+// Columns may be declared, as WATERMARK FOR asks for: some of the table's, in any order, wider if need be.
+func TestDeclaredColumns(t *testing.T) {
+	m := simple(t)
+	r := ct.OpenRelation(t, source, m.options(), types.Field{Name: "S", Type: types.String}, types.Field{Name: "id", Type: types.Float64})
+	if got := ct.Columns(r.Fields()); got != "S VARCHAR, id DOUBLE" {
+		t.Fatal(got)
+	}
+	want(t, ct.Scan(t, r, flow.ScanRequest{}), "z|4", "w|5")
+	s, err := ct.OpenStream(t, source, m.options("version", "1"), types.Field{Name: "id", Type: types.Float64}).(flow.LatestStream).UntilLatest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := transactions(t, s, "c2.0.0", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTransactions(t, got, "1|-1 2|-1 3|-1")
+	m.commit("metaData", table(field("id", "long")+","+field("s", "string")+","+field("more", "string")), "add", m.file("e", nil, longs("id", 9)))
+	if s, err = s.(flow.LatestStream).UntilLatest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = transactions(t, s, "c3.0.0", 100); err != nil {
+		t.Fatal(err)
+	}
+	wantTransactions(t, got, "9|1")
+	_, err = ct.TryRelation(source, m.options(), types.Field{Name: "it", Type: types.Int64})
+	failed(t, err, `no column "it"`, "id")
+	_, err = ct.TryRelation(source, m.options(), types.Field{Name: "id", Type: types.String})
+	failed(t, err, `column "id"`, "is BIGINT, not VARCHAR", "declare it as BIGINT")
 }
 
 // Files that lie elsewhere are named by URLs.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -24,7 +26,7 @@ type relation struct {
 }
 
 func newRelation(ctx context.Context, req connectors.OpenRequest) (flow.Relation, error) {
-	s, _, err := openSnapshot(ctx, req)
+	s, err := openSnapshot(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -34,32 +36,59 @@ func newRelation(ctx context.Context, req connectors.OpenRequest) (flow.Relation
 }
 
 // openSnapshot reads the version that the options ask for.
-func openSnapshot(ctx context.Context, req connectors.OpenRequest) (*snapshot, *listing, error) {
-	if req.Schema != nil {
-		return nil, nil, errs.New(errs.Usage, "open", "a Delta table has its columns in its log; none can be declared").WithHint("leave the columns out, and cast in the query")
-	}
+func openSnapshot(ctx context.Context, req connectors.OpenRequest) (*snapshot, error) {
 	t, err := newTable(req.Settings.String("path"))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	version, when, err := whichVersion(req)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	l, err := t.list(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	switch {
 	case when != nil:
 		if version, err = t.at(ctx, l, *when); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	case version < 0:
 		version = l.last
 	}
 	s, err := t.load(ctx, l, version)
-	return s, l, err
+	if err == nil && req.Schema != nil {
+		s.columns, err = s.declared(req.Schema)
+	}
+	return s, err
+}
+
+// declared are the columns of the table that were declared, in that order. A type may be wider than the table's.
+func (s *snapshot) declared(fields []types.Field) ([]column, error) {
+	names := make([]string, len(s.columns))
+	for i, c := range s.columns {
+		names[i] = c.Name
+	}
+	out := make([]column, len(fields))
+	for i, f := range fields {
+		at := slices.IndexFunc(s.columns, func(c column) bool { return strings.EqualFold(c.Name, f.Name) })
+		if at < 0 {
+			e := errs.New(errs.Schema, "open", "the Delta table %q has no column %q", s.table.path, f.Name)
+			if hint := errs.DidYouMean(f.Name, names); hint != "" {
+				return nil, e.WithHint("%s", hint)
+			}
+			return nil, e.WithHint("its columns are %s", strings.Join(names, ", "))
+		}
+		c := s.columns[at]
+		if !c.Type.Equal(f.Type) && (c.Type.IsNested() || !files.Widens(c.Type, f.Type)) {
+			return nil, errs.New(errs.Schema, "open", "column %q of the Delta table %q is %s, not %s", c.Name, s.table.path, c.Type, f.Type).
+				WithHint("declare it as %s, or leave the columns out, and cast in the query", c.Type)
+		}
+		c.Field = f
+		out[i] = c
+	}
+	return out, nil
 }
 
 func (r *relation) Fields() []types.Field { return r.fields }

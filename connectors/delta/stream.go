@@ -34,7 +34,7 @@ type stream struct {
 }
 
 func newStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, error) {
-	snap, _, err := openSnapshot(ctx, req)
+	snap, err := openSnapshot(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (r *reader) onlyAdds(items []item) error {
 }
 
 // same checks that the rows of a version can be brought into the stream's columns. After the version that the stream was opened with, columns
-// may only have come, and are left out. Before it, as a pipeline that goes on may read, they may also be missing or narrower.
+// may only have come, and are left out. Before it, as a pipeline that goes on may read, they may also be missing.
 func (s *stream) same(m *metadata, version int64) error {
 	there, err := m.columns()
 	if err == nil {
@@ -280,7 +280,7 @@ func sameColumns(ours, there []column, before bool) error {
 func (c *column) holds(there *column, before bool) error {
 	other := fmt.Errorf("column %q is %s, and %s in the stream", c.Name, there.Type, c.Type)
 	if !c.Type.IsNested() || c.Type.Kind != there.Type.Kind {
-		if c.Type.Equal(there.Type) || before && !c.Type.IsNested() && files.Widens(there.Type, c.Type) {
+		if !c.Type.IsNested() && files.Widens(there.Type, c.Type) {
 			return nil
 		}
 		return other
@@ -316,6 +316,7 @@ func (r *reader) next(ctx context.Context, limit int) (*flow.Rows, error) {
 			continue
 		}
 		if err != nil {
+			r.closeUnit()
 			return nil, err
 		}
 		r.at.row = r.unit.row
