@@ -53,7 +53,11 @@ func (d *distinct) Prepare(_ *fn.Env, _ int, in flow.Delta) (Batch, error) {
 
 func (d *distinct) Process(ctx *Ctx, _ int, in Batch) error {
 	d.slots = kernels.Sized(d.slots, in.N)
-	fresh := d.seen.Upsert(d.enc.encode(in.Cols, in.N, in.Hash), d.slots)
+	k := d.enc.encode(in.Cols, in.N, in.Hash)
+	if err := d.seen.Fetch(k); err != nil {
+		return err
+	}
+	fresh := d.seen.Upsert(k, d.slots)
 	if d.closing != nil && len(fresh) > 0 {
 		at := d.closing.at(in.Cols)
 		for _, i := range fresh {
@@ -102,6 +106,14 @@ func (d *distinct) Advance(ctx *Ctx, w flow.Watermark) error {
 }
 
 func (d *distinct) Tables() []state.Stored { return []state.Stored{d.seen} }
+
+// evictable: timers hold rows by slot.
+func (d *distinct) evictable() []*state.Table {
+	if d.closing != nil {
+		return nil
+	}
+	return []*state.Table{d.seen}
+}
 
 func (d *distinct) Restored(*fn.Env) error {
 	if d.closing != nil {

@@ -18,14 +18,20 @@ import (
 	"github.com/riverbed/riverbed/state"
 )
 
-const evictDDL = `CREATE STREAM sale (shop BIGINT, item TEXT, price DOUBLE, cents DECIMAL(18,2), day DATE)`
+const evictDDL = `CREATE STREAM sale (shop BIGINT, item TEXT, price DOUBLE, cents DECIMAL(18,2), day DATE);
+CREATE STREAM latest (shop BIGINT, item TEXT, price DOUBLE, cents DECIMAL(18,2), day DATE, PRIMARY KEY (shop, day))`
 
-// All kinds of accumulators: exact sums, plain numbers, texts, lists, sketches.
+// All kinds of accumulators: exact sums, plain numbers, texts, lists, sketches. Then the other operators whose rows leave.
 var evictQueries = []string{
 	"SELECT shop, count(*), sum(price), avg(price), min(item), max(price), sum(cents), bool_or(price > 5), stddev(price), arg_max(item, price), count_if(price > 3) FROM sale GROUP BY shop",
 	"SELECT shop, item, count(price), sum(shop), max(day), string_agg(item, ','), list(price), median(price), approx_count_distinct(item), mode(item) FROM sale GROUP BY shop, item",
 	"SELECT item, cents, day, first(price), sum(price) FROM sale GROUP BY item, cents, day",
 	"SELECT n, count(*) FROM (SELECT shop, count(*) AS n FROM sale GROUP BY shop) GROUP BY n",
+	"SELECT DISTINCT shop, price FROM sale",
+	"SELECT shop, item FROM sale UNION SELECT shop + 1, item FROM sale",
+	"SELECT shop, item FROM sale WHERE price > 3 EXCEPT SELECT shop, item FROM sale WHERE price < 4",
+	"SELECT * FROM latest",
+	"SELECT item, count(*), sum(price) FROM latest GROUP BY item",
 }
 
 func sales(r clock.Rand, fields []types.Field, n int) arrow.RecordBatch {

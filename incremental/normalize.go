@@ -115,7 +115,11 @@ func pickCols(cols []arrow.Array, at []int) []arrow.Array {
 func (o *normalize) Process(_ *Ctx, _ int, in Batch) error {
 	o.batch++
 	o.slots = kernels.Sized(o.slots, in.N)
-	o.rows.Upsert(o.enc.encode(pickCols(in.Cols, o.key), in.N, in.Hash), o.slots)
+	k := o.enc.encode(pickCols(in.Cols, o.key), in.N, in.Hash)
+	if err := o.rows.Fetch(k); err != nil {
+		return err
+	}
+	o.rows.Upsert(k, o.slots)
 	o.mark = grown(o.mark, o.rows.Slots(), 0)
 	last, fresh := o.last(in)
 	if err := o.remember(fresh); err != nil {
@@ -378,6 +382,9 @@ func (o *normalize) drop(slots []uint32) error {
 }
 
 func (o *normalize) Tables() []state.Stored { return []state.Stored{o.rows, o.covered} }
+
+// evictable: of the rows below others there are few.
+func (o *normalize) evictable() []*state.Table { return []*state.Table{o.rows} }
 
 func (o *normalize) Restored(*fn.Env) error { return nil }
 

@@ -54,7 +54,11 @@ func (s *setOp) Prepare(_ *fn.Env, _ int, d flow.Delta) (Batch, error) {
 
 func (s *setOp) Process(_ *Ctx, port int, in Batch) error {
 	s.slots = kernels.Sized(s.slots, in.N)
-	s.rows.Upsert(s.enc.encode(in.Cols, in.N, in.Hash), s.slots)
+	k := s.enc.encode(in.Cols, in.N, in.Hash)
+	if err := s.rows.Fetch(k); err != nil {
+		return err
+	}
+	s.rows.Upsert(k, s.slots)
 	for i, slot := range s.slots {
 		s.weight[port].V[slot] += in.weight(i)
 	}
@@ -105,6 +109,14 @@ func (s *setOp) Advance(ctx *Ctx, _ flow.Watermark) error {
 }
 
 func (s *setOp) Tables() []state.Stored { return []state.Stored{s.rows} }
+
+// evictable: what is held back is judged at once, when all of it has to be in memory.
+func (s *setOp) evictable() []*state.Table {
+	if s.hold != [2]bool{} {
+		return nil
+	}
+	return []*state.Table{s.rows}
+}
 
 func (s *setOp) Restored(*fn.Env) error {
 	s.held = s.rows.Len() > 0 // rows may have been held back; to judge one again changes nothing
