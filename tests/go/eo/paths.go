@@ -20,6 +20,8 @@ var paths = []path{
 	{"files to json files", filesToFiles("json")},
 	{"kafka to kafka", kafkaToKafka},
 	{"kafka to postgres", kafkaToPostgres},
+	{"postgres to postgres", postgresToPostgres},
+	{"postgres changes to postgres", postgresChanges},
 }
 
 // windows is the query of the paths: counts and sums by key and minute of event time, once each.
