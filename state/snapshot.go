@@ -5,9 +5,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/kernels"
 )
 
 // Part is rows of one table as they go into a snapshot: plain Arrow, readable without this program. Its columns are
@@ -86,26 +88,31 @@ func (t *Table) Forget(epoch uint64) {
 
 func (t *Table) part(slots []uint32, gone []int) (Part, error) {
 	n := len(slots) + len(gone)
-	group := array.NewUint8Builder(memory.DefaultAllocator)
-	hash := array.NewUint64Builder(memory.DefaultAllocator)
-	key := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
-	deleted := array.NewBooleanBuilder(memory.DefaultAllocator)
-	group.Reserve(n)
-	hash.Reserve(n)
-	for _, s := range slots {
-		group.Append(t.Group(s))
-		hash.Append(t.Hash(s))
-		key.Append(t.Key(s))
-		deleted.Append(false)
+	group, hash, deleted := make([]uint8, n), make([]uint64, n), make([]byte, bitutil.BytesForBits(int64(n)))
+	ends, keys := make([]int32, n+1), []byte(nil)
+	for i, s := range slots {
+		h := t.heads.At(s)
+		key := t.Key(s)
+		if i == 0 {
+			keys = make([]byte, 0, n*(len(key)+2)) // keys of a table are about as long as each other
+		}
+		group[i], keys = h.group, append(keys, key...)
+		ends[i+1] = int32(len(keys))
+		if t.Decl.Key != Sequence {
+			hash[i] = h.hash
+		}
 	}
-	for _, g := range gone {
-		group.Append(t.gone.group[g])
-		hash.Append(t.gone.hash[g])
-		key.Append(t.gone.key(g))
-		deleted.Append(true)
+	for k, g := range gone {
+		i := len(slots) + k
+		group[i], hash[i], keys = t.gone.group[g], t.gone.hash[g], append(keys, t.gone.key(g)...)
+		ends[i+1] = int32(len(keys))
+		bitutil.SetBit(deleted, i)
 	}
 	fields := append([]arrow.Field{}, partFields...)
-	cols := []arrow.Array{group.NewArray(), hash.NewArray(), key.NewArray(), deleted.NewArray()}
+	cols := []arrow.Array{
+		kernels.NewFixed(arrow.PrimitiveTypes.Uint8, group, nil), kernels.NewFixed(arrow.PrimitiveTypes.Uint64, hash, nil),
+		kernels.NewBytes(arrow.BinaryTypes.Binary, ends, keys, nil), kernels.NewBools(n, deleted, nil),
+	}
 	for i, c := range t.cols {
 		a, err := c.Save(slots)
 		if err != nil {
