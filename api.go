@@ -81,6 +81,8 @@ type Metrics struct {
 	Epoch           int64 `json:"epoch"`            // the newest that is durable; 0 without checkpoints
 	CheckpointMS    int64 `json:"checkpoint_ms"`    // from its barrier to the end of its commit
 	CheckpointBytes int64 `json:"checkpoint_bytes"` // that it wrote
+
+	CheckpointPauseUS int64 `json:"checkpoint_pause_us"` // for which the steps stood still while it was copied
 }
 
 // SourceMetrics is the part of one source.

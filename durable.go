@@ -139,13 +139,16 @@ func (d *durable) land() error {
 func (d *durable) take() error {
 	d.epoch++
 	checkpoint.Phase(checkpoint.Copying, d.epoch)
+	began := d.r.s.clock.Now()
 	b, err := d.copy()
 	if err != nil {
 		return err
 	}
+	now := d.r.s.clock.Now()
+	d.r.paused(now.Sub(began))
 	checkpoint.Phase(checkpoint.Copied, d.epoch)
 	d.steps = d.r.graph.Steps()
-	d.due = d.r.s.clock.Now().Add(d.interval())
+	d.due = now.Add(d.interval())
 	if err := d.w.barrier(d.r.ctx, d.epoch, b.staged); err != nil {
 		return err
 	}
@@ -288,6 +291,13 @@ func (d *durable) count(m *checkpoint.Manifest) {
 	if n := len(m.Objects); n > 0 && m.Objects[n-1].Epochs[1] == m.Epoch {
 		d.r.stats.CheckpointBytes = m.Objects[n-1].Size
 	}
+}
+
+// paused books how long the loop stood still for a copy.
+func (r *runner) paused(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.CheckpointPauseUS = d.Microseconds()
 }
 
 // close gives the lease back.
