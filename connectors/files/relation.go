@@ -82,7 +82,7 @@ func (r *Relation) Check(ctx context.Context) error {
 func (r *Relation) Version() string {
 	h := sha256.New()
 	for _, ref := range r.refs {
-		fmt.Fprintf(h, "%s %s\n", ref.Name(), positionOf(ref.Info).text())
+		h.Write(fmt.Appendf(nil, "%s %s\n", ref.Name(), positionOf(ref.Info).text()))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 import riverbed as rb
 
 
@@ -18,6 +19,6 @@ def test_keys_that_are_set_after_the_first_session_count(monkeypatch: pytest.Mon
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "only-we-know")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    with rb.Session() as s, pytest.raises(rb.RiverbedSourceError, match="127.0.0.1:1 does not answer") as caught:
+    with rb.Session() as s, pytest.raises(rb.RiverbedSourceError, match=r"127\.0\.0\.1:1 does not answer") as caught:
         s.sql(read)
     assert "only-we-know" not in str(caught.value)
