@@ -176,7 +176,7 @@ func (c *changeReader) updated(m *pglogrepl.UpdateMessage) ([]image, error) {
 		return nil, c.changed("got another replica identity")
 	}
 	old := m.OldTuple
-	if c.s.key != nil {
+	if m.OldTupleType != pglogrepl.UpdateMessageTupleTypeOld {
 		old = nil // it is the key alone
 	}
 	came, err := c.came(m.NewTuple, old)

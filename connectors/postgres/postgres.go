@@ -187,6 +187,9 @@ func (d *database) explain(op, doing string, err error) *errs.Error {
 	if pg.Detail != "" {
 		said += " (" + pg.Detail + ")"
 	}
+	if strings.HasPrefix(pg.Where, "COPY") { // it names the column
+		said += ", in " + pg.Where
+	}
 	e := func(kind errs.Kind) *errs.Error {
 		e := errs.New(kind, op, "%s: %s [%s]", d.said(doing), said, pg.Code)
 		e.Err = err
@@ -197,6 +200,8 @@ func (d *database) explain(op, doing string, err error) *errs.Error {
 		return e(errs.Source).WithHint("check user and password, and the server's pg_hba.conf")
 	case pg.Code == "3D000":
 		return e(errs.Source).WithHint("check the name of the database")
+	case pg.Code == "42501" && strings.Contains(pg.Message, "replication"):
+		return e(errs.Source).WithHint("ALTER ROLE %s REPLICATION", quote(d.conf.User))
 	case pg.Code == "42501":
 		return e(errs.Source).WithHint("the user %s needs that right (GRANT)", d.conf.User)
 	case pg.Code == "55P03":

@@ -66,7 +66,7 @@ func TestSinkAppend(t *testing.T) {
 	if err := w.Write(t.Context(), flow.Delta{Batch: batch(t, fields, "1|long")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Stage(t.Context(), 1); !errs.Is(err, errs.Data) || !strings.Contains(err.Error(), "22001") {
+	if _, err := w.Stage(t.Context(), 1); !errs.Is(err, errs.Data) || !strings.Contains(err.Error(), "22001") || !strings.Contains(err.Error(), "column B") {
 		t.Fatalf("a text that is too long: %v", err)
 	}
 

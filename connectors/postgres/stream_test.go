@@ -126,6 +126,17 @@ func TestStreamOfRows(t *testing.T) {
 	wantRows(t, readSome(t, r, 7, 100), "1|"+long+"|-1", "2|"+long+"|1", "1|"+long+"|-1", "2|"+long+"|1", "2|"+long+"|-1", "2|"+long+"|-1", "NULL|NULL|1")
 }
 
+// TestStreamOfPartitions follows a table of partitions as one.
+func TestStreamOfPartitions(t *testing.T) {
+	s, db := fresh(t)
+	s.SQL(t, db, `CREATE TABLE t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id); CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (10); CREATE TABLE t2 PARTITION OF t FOR VALUES FROM (10) TO (20);
+		INSERT INTO t VALUES (1, 1), (11, 11)`)
+	r := openReader(t, followed(t, with(s, db, "table", "t")), "")
+	wantRows(t, readSome(t, r, 2, 100), "1|1|1", "11|11|1")
+	s.SQL(t, db, "UPDATE t SET v = 2 WHERE id = 1; UPDATE t SET id = 12 WHERE id = 1; INSERT INTO t2 VALUES (13, 13); DELETE FROM t WHERE id = 11")
+	wantRows(t, readSome(t, r, 5, 100), "1|2|1", "1|NULL|-1", "12|2|1", "13|13|1", "11|NULL|-1")
+}
+
 // TestStreamTypes: what comes by the log is what a scan of the table gives.
 func TestStreamTypes(t *testing.T) {
 	s, db := fresh(t)
@@ -378,6 +389,12 @@ func TestStreamRefuses(t *testing.T) {
 		if !errs.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, and should be of kind %s and say %q", c.options, err, c.kind, c.want)
 		}
+	}
+	s.SQL(t, db, "CREATE ROLE reader LOGIN PASSWORD 'r'; GRANT SELECT ON f TO reader; CREATE PUBLICATION riverbed FOR TABLE f")
+	options := with(s, db, "table", "f", "password", "r", "create_publication", "false")
+	options["url"] = strings.Replace(options["url"], "postgres@", "reader@", 1)
+	if _, err := followed(t, options).Open(t.Context(), flow.Split{ID: theSplit}, ""); !errs.Is(err, errs.Source) || !strings.Contains(err.Error(), `ALTER ROLE "reader" REPLICATION`) {
+		t.Errorf("a user who may not: %v", err)
 	}
 	st := followed(t, with(s, db, "table", "t"))
 	if got := connectortest.Columns(st.Fields()); got != "a INTEGER, b INTEGER" {
