@@ -18,6 +18,7 @@ import (
 
 var paths = []path{
 	{"files to json files", filesToFiles("json")},
+	{"files to parquet on s3", filesToS3},
 	{"kafka to kafka", kafkaToKafka},
 	{"kafka to postgres", kafkaToPostgres},
 	{"postgres to postgres", postgresToPostgres},
