@@ -2,10 +2,10 @@ package checkpoint
 
 import (
 	"context"
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 )
 
@@ -21,12 +21,27 @@ func (s *Store) tend(ctx context.Context) {
 	}
 }
 
-// tendOnce does what is to be done behind a publication. What fails now is tried again after the next one.
+// mergePause is for how many epochs nothing is merged after a merge has failed: it may have read a gigabyte to find a damaged byte.
+const mergePause = 32
+
+// tendOnce does what is to be done behind a publication. What fails now is tried again behind a later one.
 func (s *Store) tendOnce(ctx context.Context) {
-	if s.collect(ctx) != nil {
+	if err := s.collect(ctx); err != nil {
+		s.warn(ctx, err)
 		return
 	}
-	_ = s.merge(ctx)
+	if n := s.known(); n.Epoch >= s.mergeAt {
+		if err := s.merge(ctx); err != nil {
+			s.mergeAt = n.Epoch + mergePause
+			s.warn(ctx, err)
+		}
+	}
+}
+
+func (s *Store) warn(ctx context.Context, err error) {
+	if s.o.Warn != nil && ctx.Err() == nil && s.loss() == nil {
+		s.o.Warn(err)
+	}
 }
 
 // collect deletes manifests older than those that are kept, objects that no kept manifest names, and older leases. A crash on the way
@@ -70,41 +85,38 @@ func (s *Store) collect(ctx context.Context) error {
 	return s.sweep(ctx)
 }
 
-// sweep deletes, once, what a file system has of uploads that ended with their process: temporary files of older leases and of
-// epochs that are published. Others may be ours and under way.
+// sweep discards, once, uploads that ended with their process: those of older leases and of epochs that are published. Others may be ours and under way.
 func (s *Store) sweep(ctx context.Context) error {
 	if s.swept {
 		return nil
 	}
-	for _, pattern := range []string{".*.tmp", "data/.*.tmp"} {
-		found, err := s.list(ctx, pattern)
-		if err != nil {
-			return err
+	staged, err := s.objects.ListStaged(ctx, s.dir)
+	if err != nil {
+		return storeFailed(ctx, errs.Source, "list", s.url(""), err)
+	}
+	for _, up := range staged {
+		name, ok := strings.CutPrefix(up.Name, s.dir+"/") // of a folder whose name begins with ours it is none of our business
+		if !ok || !s.leftOver(name) {
+			continue
 		}
-		for _, name := range found {
-			if s.leftOver(name) {
-				if err := s.delete(ctx, name); err != nil {
-					return err
-				}
-			}
+		if err := s.objects.Discard(ctx, up); err != nil {
+			return storeFailed(ctx, errs.Checkpoint, "discard", s.url(name), err)
 		}
 	}
 	s.swept = true
 	return nil
 }
 
-// leftOver reports whether a temporary file, which is named after what it was to become, is of an upload that has ended.
+// leftOver reports whether an upload under a name has ended.
 func (s *Store) leftOver(name string) bool {
-	of := strings.TrimPrefix(path.Base(name), ".")
-	if of, _, ok := strings.Cut(of, ".rbd."); ok {
-		fence, ours := fenceOf(of)
+	if data, ok := strings.CutPrefix(name, "data/"); ok {
+		fence, ours := fenceOf(data)
 		return ours && fence < s.fence()
 	}
-	of, _, _ = strings.Cut(of, ".json.")
-	if n, ok := numberOf(of, "lease-", ""); ok {
+	if n, ok := numberOf(name, "lease-", ".json"); ok {
 		return n < s.fence()
 	}
-	n, ok := numberOf(of, "manifest-", "")
+	n, ok := numberOf(name, "manifest-", ".json")
 	return ok && n <= int64(s.known().Epoch)
 }
 
@@ -154,7 +166,10 @@ func (s *Store) collectLeases(ctx context.Context) error {
 }
 
 func (s *Store) delete(ctx context.Context, name string) error {
-	return s.objects.Delete(ctx, s.at(name))
+	if err := s.objects.Delete(ctx, s.at(name)); err != nil {
+		return storeFailed(ctx, errs.Checkpoint, "delete", s.url(name), err)
+	}
+	return nil
 }
 
 // retained are the epochs before one that can still be gone back to, newest first.

@@ -44,7 +44,7 @@ func (s *Store) newObject(ctx context.Context, name string, first, last flow.Epo
 var encoders = sync.Pool{New: func() any {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithNoEntropyCompression(true))
 	if err != nil {
-		panic(errs.Bug("checkpoint", "%v", err)) // the options are constant
+		panic(errs.Bug("checkpoint", "%v", err)) // AIDEV-NOTE: the options are constant
 	}
 	return e
 }}

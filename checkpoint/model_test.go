@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -151,12 +153,12 @@ func persistent(run func() error) error {
 // TestRestoreReadsWhatTheModelSays: after random epochs with deletions, keys that come again, restarts with and without an orderly end, and
 // merges, each kept manifest reads as the model says, and nothing else is left behind.
 func TestRestoreReadsWhatTheModelSays(t *testing.T) {
-	cases := 1500
+	cases, first := number("RIVERBED_PROP_CASES", 500), uint64(number("RIVERBED_SEED", 0))<<32
 	if testing.Short() {
 		cases = 100
 	}
 	merges, restarts := 0, 0
-	for seed := range uint64(cases) {
+	for seed := first; seed < first+uint64(cases); seed++ {
 		sc, ctx, d := newScript(seed), context.Background(), objstore.NewDouble()
 		r := rand.New(rand.NewPCG(seed, 1))
 		o := testOptions(d, newHasty())
@@ -195,6 +197,13 @@ func TestRestoreReadsWhatTheModelSays(t *testing.T) {
 	if merges < cases/2 || restarts < cases/2 {
 		t.Errorf("%d merged objects and %d restarts in %d cases: too few", merges, restarts, cases)
 	}
+}
+
+func number(name string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return otherwise
 }
 
 // checkKept holds all that is kept against the model, and the folder against what is named.

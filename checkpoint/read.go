@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -214,16 +215,26 @@ func rawSection(f objstore.File, at SectionIndex) *summed {
 
 func (s *Store) openSection(ctx context.Context, f objstore.File, o Object, at SectionIndex) (*sectionReader, error) {
 	r := &sectionReader{s: s, ctx: ctx, object: o.Name, at: at, raw: rawSection(f, at)}
-	var err error
-	if r.zip, err = zstd.NewReader(r.raw, zstd.WithDecoderConcurrency(1)); err != nil {
-		return nil, r.broken(err)
+	r.zip = decoders.Get().(*zstd.Decoder)
+	err := r.zip.Reset(r.raw)
+	if err == nil {
+		r.stream, err = ipc.NewReader(r.zip)
 	}
-	if r.stream, err = ipc.NewReader(r.zip, ipc.WithDelayReadSchema(false)); err != nil {
-		r.zip.Close()
+	if err != nil {
+		r.close()
 		return nil, r.broken(err)
 	}
 	return r, nil
 }
+
+// decoders are used again; they run on the goroutine that reads.
+var decoders = sync.Pool{New: func() any {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		panic(errs.Bug("checkpoint", "%v", err)) // AIDEV-NOTE: the options are constant
+	}
+	return d
+}}
 
 // next is the next batch, nil behind the last one, when the section's checksum is right.
 func (r *sectionReader) next() (arrow.RecordBatch, error) {
@@ -261,7 +272,8 @@ func (r *sectionReader) close() {
 	if r.stream != nil {
 		r.stream.Release()
 	}
-	r.zip.Close()
+	_ = r.zip.Reset(nil)
+	decoders.Put(r.zip)
 }
 
 // withWhole adds to an error of damaged files which checkpoint before an epoch is whole.

@@ -31,6 +31,8 @@ type Options struct {
 	// Wait is how long Open waits for a holder that lives; 0: 10 s. Waiting, when set, is told once for whom.
 	Wait    time.Duration
 	Waiting func(holder string)
+	// Warn, when set, is told of collections and merges that failed. They are tried again behind a later epoch, and no checkpoint depends on them.
+	Warn func(error)
 	// Inline: nothing runs behind. The lease is renewed, objects are collected and merged within Publish.
 	Inline bool
 
@@ -64,7 +66,8 @@ type Store struct {
 	writing string                  // of them, that of the epoch being written
 	merged  *merged                 // that no published manifest names yet
 
-	swept     bool // of what older processes left; of tendOnce alone
+	swept     bool       // of what older processes left; this and mergeAt are of tendOnce alone
+	mergeAt   flow.Epoch // no merge before, since one has failed
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 	published chan struct{} // something to collect or to merge
