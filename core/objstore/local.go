@@ -85,7 +85,7 @@ type upload struct {
 // The temporary name begins with a dot and ends in .tmp, so globs for data files pass it by.
 func (Local) Create(_ context.Context, name string) (Upload, error) {
 	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := makeDir(dir); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*.tmp")
@@ -247,6 +247,26 @@ func (Local) Delete(_ context.Context, name string) error {
 		return err
 	}
 	return nil
+}
+
+// makeDir makes missing directories, and durable that they are there: what is synced in them later would be lost with them.
+func makeDir(dir string) error {
+	if st, err := os.Stat(dir); err == nil && st.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		if st, e := os.Stat(dir); e == nil && st.IsDir() { // somebody else made it meanwhile
+			return nil
+		}
+		return err
+	}
+	return syncDir(parent)
 }
 
 // syncDir makes a rename durable: the entry lives in the directory.

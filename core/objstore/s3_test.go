@@ -139,7 +139,9 @@ func TestS3SaysWhatIsWrong(t *testing.T) {
 		{"InvalidRequest", 400, `cannot list "s3://b/k/*": InvalidRequest: m`, 1, false},
 	} {
 		s, calls := fake(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Amz-Bucket-Region", "eu-west-1")
+			if c.code == "PermanentRedirect" {
+				w.Header().Set("X-Amz-Bucket-Region", "eu-west-1")
+			}
 			refuse(w, c.status, c.code, "m")
 		})
 		_, err := s.Glob(t.Context(), "b/k/*")
@@ -157,6 +159,46 @@ func TestS3SaysWhatIsWrong(t *testing.T) {
 	s, _, _ = objstore.For("s3://b/k")
 	if _, err := s.Stat(t.Context(), "b/k"); err == nil || !strings.Contains(err.Error(), "there are no AWS credentials\nHint: set AWS_ACCESS_KEY_ID") {
 		t.Errorf("no credentials: %v", err)
+	}
+}
+
+// A completion may be refused in an answer that was granted, and its retry may come too late.
+func TestS3CompletionFailsLate(t *testing.T) {
+	mark, tries := "", 0
+	s, _ := fake(t, func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		switch {
+		case r.Method == http.MethodHead:
+			w.Header().Set("X-Amz-Meta-Riverbed-Mark", mark)
+		case r.Method == http.MethodPut:
+			w.Header().Set("Etag", `"part"`)
+		case q.Has("uploads"):
+			mark = r.Header.Get("X-Amz-Meta-Riverbed-Mark")
+			fmt.Fprint(w, "<R><UploadId>u</UploadId></R>")
+		case tries == 0:
+			tries++
+			fmt.Fprint(w, "<?xml version=\"1.0\"?>\n<Error><Code>InternalError</Code></Error>")
+		default:
+			refuse(w, 404, "NoSuchUpload", "")
+		}
+	})
+	u, err := s.Create(t.Context(), "b/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	st, err := u.Stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Publish(t.Context(), st); err != nil || tries != 1 {
+		t.Errorf("after %d tries %v", tries, err)
+	}
+	st.Mark = "another's"
+	if err := s.Publish(t.Context(), st); !errors.Is(err, objstore.ErrExists) {
+		t.Error(err)
 	}
 }
 

@@ -18,7 +18,7 @@ func transient(err error) bool {
 	var refused *answer
 	if errors.As(err, &refused) {
 		switch refused.Code {
-		case "RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestThrottled", "RequestLimitExceeded", "BandwidthLimitExceeded",
+		case "InternalError", "ServiceUnavailable", "RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestThrottled", "RequestLimitExceeded", "BandwidthLimitExceeded",
 			"ConditionalRequestConflict", "OperationAborted": // two writers at once: one of them must look again
 			return true
 		}
@@ -76,7 +76,8 @@ func (s *S3) fail(ctx context.Context, op, name string, err error) error {
 		return &fs.PathError{Op: op, Path: url, Err: fs.ErrNotExist}
 	case status == http.StatusPreconditionFailed:
 		return &fs.PathError{Op: op, Path: url, Err: fs.ErrExist}
-	case word == "PermanentRedirect" || word == "AuthorizationHeaderMalformed" || word == "IllegalLocationConstraintException" || status == http.StatusMovedPermanently:
+	case status == http.StatusBadRequest && regionOf(err) != "" && regionOf(err) != s.region, // a HEAD says no more
+		word == "PermanentRedirect" || word == "AuthorizationHeaderMalformed" || word == "IllegalLocationConstraintException" || status == http.StatusMovedPermanently:
 		e := errs.New(errs.Source, op, "cannot %s %q: the bucket %q is not in the region %s", op, url, bucket, s.region)
 		if region := regionOf(err); region != "" {
 			return e.WithHint("set AWS_REGION=%s", region)
