@@ -83,11 +83,16 @@ func (r *runner) fill(c *cut, drained bool) (*cut, error) {
 		c.in.Pushes, c.in.Ticks = nil, nil // a step without the tables' part of it would show what never was
 		return c, nil                      //nolint:nilerr // the cut carries it, and ends what waits for it
 	}
+	r.durable.took(changes)
 	for i, in := range r.inputs {
 		for _, p := range tablePushes(i, in.info, changesOf(changes, in.info)) {
 			c.in.Pushes = append(c.in.Pushes, p)
 			c.rows += int(p.Batch.NumRows())
 			r.countTold(in, p.Batch.NumRows())
+		}
+		if in.once && !r.tables.waits() {
+			in.once, in.ended = false, true
+			c.in.Ticks = append(c.in.Ticks, incremental.Tick{Source: i, Kind: incremental.SourceEnded})
 		}
 	}
 	if drained {

@@ -35,8 +35,9 @@ type durable struct {
 	steps   flow.Step // of the graph at the last barrier
 	due     time.Time
 	kept    keptSince
-	flying  chan struct{} // closed when the epoch on its way is through; nil: there is none
-	pending bool          // of EMIT EVERY: the last epoch held changes that were not shown
+	flying  chan struct{}                  // closed when the epoch on its way is through; nil: there is none
+	tables  map[string][]arrow.RecordBatch // changes of tables that were restored, until the run begins
+	pending bool                           // of EMIT EVERY: the last epoch held changes that were not shown
 
 	// Of the goroutine of the epoch on its way, or of the loop while there is none.
 	last *checkpoint.Manifest // newest published
@@ -319,8 +320,11 @@ func checkpointFailed(err error) error {
 	return &e
 }
 
-// keptSince is what became late or bad since the last barrier.
-type keptSince struct{ late, bad *keptRows }
+// keptSince is what became late or bad since the last barrier, and what came of tables.
+type keptSince struct {
+	late, bad *keptRows
+	tables    []tableDelta
+}
 
 // keep notes a step's late and bad rows for the epoch.
 func (d *durable) keep(out incremental.Output) {
@@ -328,14 +332,14 @@ func (d *durable) keep(out incremental.Output) {
 		return
 	}
 	if d.kept.late == nil {
-		d.kept = keptSince{newKeptRows(lateFields), newKeptRows(badFields)}
+		d.kept.late, d.kept.bad = newKeptRows(lateFields), newKeptRows(badFields)
 	}
 	keepLate(d.kept.late, d.r.name, out)
 	d.r.q.keepBad(d.kept.bad, d.r.name, out.Bad)
 }
 
 func (k *keptSince) sections() []checkpoint.Section {
-	var out []checkpoint.Section
+	out := tableSections(k.tables)
 	for _, of := range []struct {
 		name string
 		rows *keptRows
@@ -355,6 +359,11 @@ func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 	r := d.r
 	snap, err := snapshotOf(ctx, d.store, m, func(s checkpoint.Section) {
 		switch s.Owner {
+		case tableOwner:
+			if d.tables == nil {
+				d.tables = map[string][]arrow.RecordBatch{}
+			}
+			d.tables[s.Table] = append(d.tables[s.Table], s.Rows...)
 		case flow.LateRelation:
 			r.s.late.addBatches(s.Rows)
 		case flow.BadRelation:

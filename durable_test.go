@@ -401,6 +401,73 @@ func TestKeptRowsSurvive(t *testing.T) {
 	}
 }
 
+// A pipeline that reads a table knows its rows after a restart: the same script changes nothing, another one what it says.
+func TestTablesSurvive(t *testing.T) {
+	v, dir, url := newVault(t), t.TempDir(), t.TempDir()
+	feedFolder(t, dir, 0, 10, 30)
+	stream := "CREATE STREAM s (k INT, v INT) WITH (connector = 'json', path = '" + dir + "/*.json')"
+	query := "SELECT s.v, n.name FROM s JOIN names AS n ON n.k = s.k"
+	config := map[string]string{"checkpoint_url": url, "checkpoint_interval_ms": "1", "step_rows": "30"}
+	table := "CREATE TABLE names AS SELECT range AS k, 'name ' || range AS name FROM range(7)"
+	for n := range 12 {
+		count := 0
+		config["parallelism"] = fmt.Sprint(1 + n%2)
+		ended, err := runEnded(t, config, []string{stream, table}, query, "vault_held", "p", func(string, flow.Epoch) bool { count++; return count == 7*n+3 })
+		if ended != (err != nil) {
+			t.Fatal(err)
+		}
+		if !ended {
+			break
+		}
+	}
+	want := wantRows(t, []string{stream, table}, query)
+	if got := v.all(); !maps.Equal(got, want) || len(want) == 0 {
+		t.Errorf("%v", diff(got, want))
+	}
+
+	// Without an end the pipeline follows the table, and takes up what was done to it in between.
+	d := openDB(t, "checkpoint_url", t.TempDir(), "checkpoint_interval_ms", "1")
+	d.run(stream)
+	d.run(table)
+	live := func(work func()) {
+		t.Helper()
+		p, err := d.query(query).Sink(SinkSpec{ConnectorSpec: ConnectorSpec{Connector: "vault_staging", Options: map[string]string{"name": t.Name()}}, ID: "live"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := p.Start(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		work()
+		want := wantRows(t, []string{stream, "CREATE TABLE names AS " + valuesOf(d.rows("SELECT k, name FROM names"))}, query)
+		for !maps.Equal(v.all(), want) {
+			if t.Context().Err() != nil {
+				t.Fatalf("%v", diff(v.all(), want))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if err := h.Stop(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.rows = map[string]int{}
+	live(func() { d.run("UPDATE names SET name = 'two' WHERE k = 2") })
+	d.run("DELETE FROM names WHERE k = 3; INSERT INTO names VALUES (3, 'three'), (3, 'drei')")
+	live(func() {})
+	live(func() { d.run("DELETE FROM names WHERE k < 2") })
+}
+
+// valuesOf spells rows out as a query.
+func valuesOf(rows []string) string {
+	var out []string
+	for _, r := range rows {
+		k, name, _ := strings.Cut(r, "|")
+		out = append(out, "SELECT "+k+" AS k, '"+name+"' AS name")
+	}
+	return strings.Join(out, " UNION ALL ")
+}
+
 // A pipeline that is stopped has what it wrote, at once, and goes on where it stood.
 func TestStoppedAndStarted(t *testing.T) {
 	v, dir := newVault(t), t.TempDir()

@@ -69,12 +69,6 @@ func (p *Pipeline) checkExactlyOnce() error {
 
 // newDurable opens a pipeline's checkpoints and brings the run to the newest of them. The sink is opened behind.
 func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id string) (*durable, error) {
-	for _, in := range r.inputs {
-		if in.info.Source.Table {
-			return nil, errs.New(errs.Unsupported, "run", "the pipeline reads the in-memory table %q, whose rows are not in checkpoints yet", in.info.Source.Name).
-				WithHint("read it from a file, or run the pipeline without checkpoint_url")
-		}
-	}
 	store, err := checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version})
 	if err != nil {
 		return nil, err

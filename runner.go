@@ -63,6 +63,7 @@ type input struct {
 	ended  bool
 	open   int  // splits not ended
 	all    bool // no further splits will come
+	once   bool // a table that ends behind its first change
 	stats  SourceMetrics
 }
 
@@ -153,7 +154,7 @@ func (r *runner) start(ended func()) {
 	r.s.mu.Lock() // so that of all its tables the run sees one moment
 	var first []tableDelta
 	for i, in := range r.inputs {
-		if in.info.Source.Table {
+		if in.info.Source.Table && !in.ended {
 			first = append(first, r.watchTable(i, in)...)
 		}
 	}

@@ -85,6 +85,13 @@ func (f *tableFeed) hold(d tableDelta) fedDelta {
 	return out
 }
 
+// waits reports whether there are changes that no step has taken.
+func (f *tableFeed) waits() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.pending) > 0
+}
+
 func (f *tableFeed) awake() {
 	select {
 	case f.wake <- struct{}{}:
@@ -193,7 +200,9 @@ func (fs *feeds) push(changes []tableDelta) []<-chan struct{} {
 func (r *runner) watchTable(source int, in *input) []tableDelta {
 	t := in.info.Source.Relation.(*memTable)
 	first := deltasOf(t, r.s.committed(t), 1)
-	if r.until == "latest" {
+	if r.durable != nil {
+		first = r.durable.differs(t, first)
+	} else if r.until == "latest" {
 		in.all = true
 		r.read(func() {
 			for _, p := range tablePushes(source, in.info, first) {
@@ -208,7 +217,12 @@ func (r *runner) watchTable(source int, in *input) []tableDelta {
 	if r.tables.tables == nil {
 		r.tables.tables, r.tables.wake = map[*memTable]int{}, make(chan struct{}, 1)
 		r.tables.dir = spill.NewDir(r.cfg.stateDir)
-		r.s.feeds.add(&r.tables)
+		if r.until == "" {
+			r.s.feeds.add(&r.tables)
+		}
+	}
+	if in.once = r.until == "latest"; in.once {
+		r.tables.awake()
 	}
 	r.tables.tables[t] = source
 	return first
