@@ -38,7 +38,7 @@ const connectTimeout = 10 * time.Second
 // session are the settings of the server on which our texts of values depend.
 var session = map[string]string{
 	"application_name": "riverbed", "client_encoding": "UTF8", "standard_conforming_strings": "on",
-	"TimeZone": "UTC", "DateStyle": "ISO, YMD", "IntervalStyle": "postgres", "extra_float_digits": "3", "bytea_output": "hex",
+	"synchronize_seqscans": "off", "TimeZone": "UTC", "DateStyle": "ISO, YMD", "IntervalStyle": "postgres", "extra_float_digits": "3", "bytea_output": "hex",
 }
 
 // database is where a connector connects to.
@@ -82,6 +82,7 @@ func newDatabase(s connectors.Settings, c clock.Clock) (*database, error) {
 	if conf.ConnectTimeout == 0 {
 		conf.ConnectTimeout = connectTimeout
 	}
+	conf.DialFunc = dial
 	for name, value := range session {
 		conf.RuntimeParams[name] = value
 	}

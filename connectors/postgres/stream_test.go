@@ -221,6 +221,10 @@ func TestSlotLife(t *testing.T) {
 	if len(seen) < 5 {
 		t.Fatalf("only %d positions were passed", len(seen))
 	}
+	// A run that ended between the copy of the slot and the drop of the other left both.
+	s.SQL(t, db, "SELECT pg_copy_logical_replication_slot('life', 'life_new')")
+	_ = openReader(t, followed(t, options), whole[3].next).Close()
+	expect(t, s, db, slots, "life")
 	// Who begins at the beginning must say that the slot may go.
 	if _, err := followed(t, options).Open(t.Context(), flow.Split{ID: theSplit}, ""); !errs.Is(err, errs.Source) || !strings.Contains(err.Error(), "drop_slot") {
 		t.Fatalf("beginning over a slot: %v", err)
