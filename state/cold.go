@@ -224,10 +224,14 @@ func (c *coldRows) columns(rows []coldRow) []arrow.Array {
 // Evict lets rows leave memory until the table holds about so many bytes. Nobody may hold a slot.
 func (t *Table) Evict(limit int64) error {
 	c := t.cold
-	if c == nil || t.n == 0 || t.Bytes() <= limit {
+	if c == nil || t.n == 0 {
 		return nil
 	}
-	keep := int(limit / max(1, t.Bytes()/int64(t.used)))
+	held := t.Bytes() - c.seen.bytes() // which grows with what is out, as the store's own memory does
+	if held <= limit {
+		return nil
+	}
+	keep := int(limit / max(1, held/int64(t.used)))
 	if t.n <= keep {
 		return nil // the memory is that of slots which are free
 	}

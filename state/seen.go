@@ -1,8 +1,9 @@
 package state
 
-// seen tells whether a hash was put into it; of one in some thirty that were not it says so too. It has about eleven bits for each.
+// seen tells whether a hash was put into it; of few that were not it says so too (one in thirty a
+// part). It has eleven bits for each, and at most as many again.
 type seen struct {
-	parts [][]uint64 // each eight times the one before
+	parts [][]uint64 // each twice the one before
 	n     int        // in the last part
 	room  int        // there
 	all   int
@@ -33,7 +34,7 @@ func (s *seen) add(h uint64) {
 		return
 	}
 	if s.n == s.room {
-		words := seenWords << (3 * len(s.parts))
+		words := seenWords << len(s.parts)
 		s.parts = append(s.parts, make([]uint64, words))
 		s.n, s.room = 0, words*seenRows
 	}

@@ -17,7 +17,7 @@ func TestSeen(t *testing.T) {
 			wrong++
 		}
 	}
-	if wrong > n/8 || s.bytes() > n*12 {
+	if wrong > n/4 || s.bytes() > n*3 {
 		t.Fatalf("%d of %d that are not there seem to be, in %d bytes", wrong, n, s.bytes())
 	}
 }

@@ -36,7 +36,8 @@ type Store struct {
 	err     error         // why
 }
 
-// Open makes an empty store in a folder. It caches about as many bytes of blocks as it is told.
+// Open makes an empty store in a folder. It caches about as many bytes of blocks as it is told, and holds half as many that are not written
+// yet, 32 MB at least: tables that are written small are merged often.
 func Open(path string, cache int64) (*Store, error) {
 	folder, err := state.OpenFolder(path)
 	if err != nil {
@@ -45,7 +46,7 @@ func Open(path string, cache int64) (*Store, error) {
 	s := &Store{folder: folder, failed: make(chan struct{})}
 	blocks := db.NewCache(cache)
 	defer blocks.Unref() // the database has its own reference
-	s.opts = options(blocks)
+	s.opts = options(blocks, cache)
 	s.opts.Logger = silent{s}
 	s.opts.EventListener = &db.EventListener{BackgroundError: s.fail}
 	if s.db, err = db.Open(folder.Path("db"), s.opts); err != nil {
@@ -55,14 +56,14 @@ func Open(path string, cache int64) (*Store, error) {
 }
 
 // options are what ADR 33 has measured.
-func options(blocks *db.Cache) *db.Options {
+func options(blocks *db.Cache, cache int64) *db.Options {
 	o := &db.Options{
 		Cache:                       blocks,
 		Comparer:                    db.DefaultComparer,
 		DisableWAL:                  true,
 		FS:                          unsynced{vfs.Default},
 		FormatMajorVersion:          db.FormatNewest,
-		MemTableSize:                32 << 20,
+		MemTableSize:                uint64(min(max(cache/4, 16<<20), 64<<20)),
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       1000,

@@ -28,7 +28,8 @@ type Store struct {
 	loads  int // files made for Ingest
 }
 
-// Open makes an empty store in a folder. It caches about as many bytes of blocks as it is told.
+// Open makes an empty store in a folder. It caches about as many bytes of blocks as it is told, and holds half as many that are not written
+// yet, 32 MB at least: tables that are written small are merged often.
 func Open(path string, cache int64) (*Store, error) {
 	folder, err := state.OpenFolder(path)
 	if err != nil {
@@ -37,7 +38,7 @@ func Open(path string, cache int64) (*Store, error) {
 	s := &Store{folder: folder, cache: db.NewLRUCache(uint64(cache)), read: db.NewDefaultReadOptions(), write: db.NewDefaultWriteOptions()}
 	s.write.DisableWAL(true)
 	s.read.SetVerifyChecksums(true)
-	s.options()
+	s.options(cache)
 	if s.db, err = db.OpenDb(s.opts, folder.Path("db")); err != nil {
 		s.destroy()
 		return nil, errors.Join(wrong(err), folder.Close())
@@ -46,10 +47,10 @@ func Open(path string, cache int64) (*Store, error) {
 }
 
 // options are what ADR 33 has measured.
-func (s *Store) options() {
+func (s *Store) options(cache int64) {
 	s.table = db.NewDefaultBlockBasedTableOptions()
 	s.table.SetBlockCache(s.cache)
-	s.table.SetBlockSize(8 << 10)
+	s.table.SetBlockSize(4 << 10)
 	s.table.SetFilterPolicy(db.NewBloomFilter(10))
 	s.table.SetWholeKeyFiltering(true)
 	s.table.SetFormatVersion(5)
@@ -57,9 +58,9 @@ func (s *Store) options() {
 	o := db.NewDefaultOptions()
 	o.SetBlockBasedTableFactory(s.table)
 	o.SetCreateIfMissing(true)
-	o.SetWriteBufferSize(32 << 20)
+	o.SetWriteBufferSize(uint64(min(max(cache/4, 16<<20), 64<<20)))
 	o.SetMaxWriteBufferNumber(4)
-	o.SetCompression(db.LZ4Compression)
+	o.SetCompression(db.NoCompression)
 	o.SetMaxBackgroundJobs(2)
 	o.SetMaxOpenFiles(512)
 	o.SetInfoLogLevel(db.FatalInfoLogLevel)
