@@ -85,14 +85,26 @@ func TestColumnMapping(t *testing.T) {
 				t.Fatal(got)
 			}
 			want(t, m.scan(), `1|{"first":7,"second":"x"}|p`, "2|NULL|p")
-			if st := r.Stats().Columns[0]; st.Max != int64(2) {
-				t.Errorf("%+v", st)
-			}
+			// A writer that does not map columns, against the protocol, would give rows of NULLs.
+			m.commit("add", m.file("b.parquet", map[string]any{"partitionValues": map[string]any{"col-3": "q"}}, longs("an id", 1), texts("more", "x")))
+			m.fails(nil, "b.parquet", `column "an id" by that name`, "does not map columns")
+			m.commit("remove", map[string]any{"path": "b.parquet"})
 			// Renamed, and one dropped and made anew: the old values are another column's.
 			fields = strings.Join([]string{mapped("key", "long", "col-1", 1), mapped("who", "string", "col-9", 9), mapped("part", "string", "col-3", 3)}, ",")
 			m.commit("metaData", table(fields, "configuration", properties, "partitionColumns", []string{"part"}))
 			want(t, m.scan(), "1|NULL|p", "2|NULL|p")
 		})
+	}
+}
+
+// The property alone maps nothing: some writers set it under a protocol that does not have it.
+func TestColumnMappingWithoutItsFeature(t *testing.T) {
+	for _, p := range []map[string]any{protocol(1), protocol(3, "timestampNtz")} {
+		m := newMaker(t)
+		m.commit("protocol", p, "metaData", table(mapped("id", "long", "col-1", 1), "configuration", map[string]any{"delta.columnMapping.mode": "name"}),
+			"add", m.file("a.parquet", nil, longs("id", 1)))
+		want(t, m.scan(), "1")
+		wantTransactions(t, m.follow(), "1|1")
 	}
 }
 

@@ -82,7 +82,7 @@ func FuzzLog(f *testing.F) {
 			return
 		}
 		if a.metadata != nil {
-			if columns, err := a.metadata.columns(); err == nil {
+			if columns, err := a.metadata.columns(&protocol{MinReaderVersion: 2}); err == nil {
 				for _, file := range a.adds {
 					for i := range columns {
 						file.stats(&columns[i])

@@ -149,8 +149,8 @@ func TestProtocols(t *testing.T) {
 		words    []string
 	}{
 		{protocol(1), nil}, {protocol(2), nil},
-		{protocol(3, "deletionVectors", "columnMapping", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"), nil},
-		{protocol(3, "deletionVectors", "variantType", "catalogManaged"), []string{"catalogManaged, variantType", "does not know", "deletionVectors"}},
+		{protocol(3, "deletionVectors", "columnMapping", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "variantType"), nil},
+		{protocol(3, "deletionVectors", "rowLinks", "catalogManaged"), []string{"catalogManaged, rowLinks", "does not know", "deletionVectors"}},
 		{protocol(4), []string{"protocol 4"}},
 		{protocol(0), []string{"protocol 0"}},
 	} {

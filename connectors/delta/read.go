@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -86,11 +87,34 @@ func (t *table) openFile(ctx context.Context, f *dataFile, columns []column) (*s
 			return nil, err
 		}
 	}
+	if err := src.mapped(have); err != nil {
+		return nil, err
+	}
 	for _, u := range src.file.Units() {
 		src.before = append(src.before, src.rows)
 		src.rows += u.Rows
 	}
 	return src, nil
+}
+
+// mapped refuses a file that holds none of the table's columns, though it has some under the names that users see: its writer did
+// not map them, and its rows would all be NULL. One column alone may have such a name from before the table mapped its columns.
+func (s *source) mapped(have []types.Field) error {
+	unmapped := ""
+	for i, c := range s.columns {
+		switch {
+		case s.from[i] >= 0:
+			return nil
+		case c.partition || c.physical == c.Name:
+		case slices.ContainsFunc(have, func(f types.Field) bool { return f.Name == c.Name }):
+			unmapped = c.Name
+		}
+	}
+	if unmapped == "" {
+		return nil
+	}
+	return errs.New(errs.Source, "open", "it holds the column %q by that name, and the table has another name for it in its files: whoever wrote it does not map columns", unmapped).
+		WithHint("write the file's rows anew with an engine that knows column mapping")
 }
 
 // stats are the statistics of a column in one unit.

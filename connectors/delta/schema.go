@@ -29,7 +29,11 @@ const (
 	noMapping mapping = "none"
 )
 
-func (m *metadata) mapping() (mapping, error) {
+// mapping is how data files name the columns. The property counts only under a protocol that has it.
+func (m *metadata) mapping(p *protocol) (mapping, error) {
+	if p.MinReaderVersion < 2 || p.MinReaderVersion > 2 && !slices.Contains(p.ReaderFeatures, "columnMapping") {
+		return noMapping, nil
+	}
 	switch mode := mapping(m.Configuration["delta.columnMapping.mode"]); mode {
 	case "", noMapping:
 		return noMapping, nil
@@ -40,7 +44,7 @@ func (m *metadata) mapping() (mapping, error) {
 	}
 }
 
-// AppendOnly reports whether the table promises that no row ever goes.
+// appendOnly reports whether the table promises that no row ever goes.
 func (m *metadata) appendOnly() bool { return m.Configuration["delta.appendOnly"] == "true" }
 
 type jsonField struct {
@@ -58,8 +62,8 @@ type jsonType struct {
 }
 
 // columns reads the table's schema.
-func (m *metadata) columns() ([]column, error) {
-	mode, err := m.mapping()
+func (m *metadata) columns(p *protocol) ([]column, error) {
+	mode, err := m.mapping(p)
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func (s *snapshot) settle() (err error) {
 	if err := s.protocol.check(s.table.path); err != nil {
 		return err
 	}
-	if s.columns, err = s.metadata.columns(); err != nil {
+	if s.columns, err = s.metadata.columns(s.protocol); err != nil {
 		return because(err, "read schema", "", "the Delta table %q", s.table.path)
 	}
 	return nil

@@ -119,7 +119,7 @@ func (s *stream) Open(ctx context.Context, _ flow.Split, from flow.Position) (fl
 	if r.state, err = s.table.load(ctx, l, known); err != nil {
 		return nil, err
 	}
-	return r, s.same(r.state.metadata, known)
+	return r, s.same(r.state.metadata, r.state.protocol, known)
 }
 
 func (s *stream) replaced(last, known int64) error {
@@ -199,8 +199,13 @@ func (r *reader) begin(ctx context.Context) (ok bool, err error) {
 			return false, err
 		}
 	}
-	if a.metadata != nil {
-		if err := r.s.same(a.metadata, r.at.version); err != nil {
+	if a.protocol != nil || a.metadata != nil {
+		now := *r.state
+		now.apply(&actions{protocol: a.protocol, metadata: a.metadata})
+		if now.protocol == nil || now.metadata == nil {
+			return false, r.s.table.broken(fmt.Sprintf("%020d.json", r.at.version), errors.New("it does not say both protocol and schema, and no earlier one does"))
+		}
+		if err := r.s.same(now.metadata, now.protocol, r.at.version); err != nil {
 			return false, err
 		}
 	}
@@ -245,8 +250,8 @@ func (r *reader) onlyAdds(items []item) error {
 
 // same checks that the rows of a version can be brought into the stream's columns. After the version that the stream was opened with, columns
 // may only have come, and are left out. Before it, as a pipeline that goes on may read, they may also be missing.
-func (s *stream) same(m *metadata, version int64) error {
-	there, err := m.columns()
+func (s *stream) same(m *metadata, p *protocol, version int64) error {
+	there, err := m.columns(p)
 	if err == nil {
 		err = sameColumns(s.columns, there, version < s.version)
 	}

@@ -240,7 +240,7 @@ func TestStreamErrors(t *testing.T) {
 		"a replaced table":   {func(*maker) {}, "c12.0.0", []string{"newest version", "is 7", "version 11", "replaced"}},
 		"a column that went": {func(m *maker) { m.commit("metaData", table(field("key", "long"))) }, "", []string{"version 8", `no column "id"`, "make the stream anew"}},
 		"a retyped column":   {func(m *maker) { m.commit("metaData", table(field("id", "string"))) }, "", []string{"version 8", `column "id" is VARCHAR, and BIGINT in the stream`}},
-		"a new feature":      {func(m *maker) { m.commit("protocol", protocol(3, "variantType")) }, "", []string{"variantType"}},
+		"a new feature":      {func(m *maker) { m.commit("protocol", protocol(3, "catalogManaged")) }, "", []string{"catalogManaged"}},
 		"no position":        {func(*maker) {}, "c1", []string{`"c1" is no position`}},
 		"a wrong change":     {func(m *maker) { m.commit("cdc", m.file("f", nil, longs("id", 1), texts("_change_type", "upsert"))) }, "", []string{`"f"`, `"upsert"`}},
 		"no change type":     {func(m *maker) { m.commit("cdc", m.file("f", nil, longs("id", 1))) }, "", []string{`"f"`, "_change_type"}},
