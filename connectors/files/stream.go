@@ -109,6 +109,9 @@ func (s *Stream) Acknowledge(_ context.Context, upTo map[string]flow.Position) e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, at := range upTo {
+		if _, known := s.read[id]; known {
+			continue
+		}
 		if p, ok := parsePosition(at); ok {
 			s.read[id] = p.file()
 		}

@@ -23,9 +23,11 @@ import (
 const (
 	s3Attempts  = 5
 	s3Pause     = 200 * time.Millisecond // the first; the next ones double
-	s3Silence   = time.Minute            // a connection on which nothing moves for so long is given up
 	s3AnyRegion = "us-east-1"            // where a bucket of another region answers with its own, and what services that are not AWS ignore
 )
+
+// s3Silence is how long nothing may move on a connection before it is given up.
+var s3Silence = time.Minute
 
 // stores are the S3 stores of this process, by the environment that they were made in: a changed variable is a new store.
 var stores = struct {

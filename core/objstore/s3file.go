@@ -148,8 +148,8 @@ func (f *s3File) fetch(p []byte, off int64) error {
 		if err == nil {
 			return nil
 		}
-		if n > 0 {
-			got, attempt = got+n, 1 // it moves
+		if got += n; n >= firstWindow {
+			attempt = 1 // it moves
 		}
 		if attempt == s3Attempts || !transient(err) {
 			return f.s.fail(f.ctx, "read", f.info.Name, err)

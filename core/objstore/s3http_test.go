@@ -1,11 +1,17 @@
 package objstore
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/riverbed/riverbed/core/errs"
 )
 
 func TestS3URLs(t *testing.T) {
@@ -26,6 +32,40 @@ func TestS3URLs(t *testing.T) {
 	}
 	if got := (&client{region: "r"}).url(request{bucket: "b", query: url.Values{"prefix": {"a b+c"}}}).String(); !strings.HasSuffix(got, "/?prefix=a%20b%2Bc") {
 		t.Error(got)
+	}
+}
+
+// A service that takes requests and says nothing is given up, in whatever part of the answer it falls silent.
+func TestS3Silent(t *testing.T) {
+	defer func(d time.Duration) { s3Silence = d }(s3Silence)
+	s3Silence = 50 * time.Millisecond
+	done := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.Header().Set("Content-Length", "1000")
+			return
+		}
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Range", "bytes 0-999/1000")
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = w.Write([]byte("x"))
+			w.(http.Flusher).Flush()
+		}
+		<-done
+	}))
+	defer srv.Close()
+	defer close(done)
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": srv.URL, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"} {
+		t.Setenv(name, value)
+	}
+	s := s3FromEnvironment()
+	if err := s.PutIfAbsent(t.Context(), "b/k", []byte("x")); err == nil || !errs.As(err).Transient || !strings.Contains(err.Error(), "after 5 attempts") {
+		t.Errorf("put: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := Get(ctx, s, "b/k"); err == nil {
+		t.Error("read what never came")
 	}
 }
 
