@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -162,27 +163,29 @@ func (t *table) broken(name string, err error) error {
 		"the file %s in the log of the Delta table %q cannot be read", name, t.path)
 }
 
-// at finds the version that was the newest at a time.
+// at finds the version that was the newest at a time. A table may keep the times of its commits itself, from some version on; before it, and
+// elsewhere, they are those of the files.
 func (t *table) at(ctx context.Context, l *listing, when time.Time) (int64, error) {
-	versions := make([]int64, 0, len(l.commits))
-	for v := range l.commits {
-		versions = append(versions, v)
-	}
-	slices.Sort(versions)
-	found, last := int64(-1), time.Time{}
-	for _, v := range versions {
-		a, _, err := t.commit(ctx, v)
+	versions := slices.Sorted(maps.Keys(l.commits))
+	for ; len(versions) > 0; versions = versions[:len(versions)-1] {
+		v := versions[len(versions)-1]
+		a, ok, err := t.commit(ctx, v)
 		if err != nil {
 			return 0, err
 		}
-		made := l.commits[v].Modified
-		if a != nil && a.time > 0 {
-			made = time.UnixMilli(a.time)
+		if !ok || a.time == 0 {
+			break
 		}
-		if made.Before(last) { // clocks differ; versions do not
-			made = last
+		if !time.UnixMilli(a.time).After(when) {
+			return v, nil
 		}
-		if last = made; made.After(when) {
+	}
+	found, last := int64(-1), time.Time{}
+	for _, v := range versions {
+		if made := l.commits[v].Modified; made.After(last) { // clocks differ; versions do not
+			last = made
+		}
+		if last.After(when) {
 			break
 		}
 		found = v
