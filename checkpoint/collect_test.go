@@ -21,7 +21,7 @@ func TestLeftoversOfEndedUploadsGo(t *testing.T) {
 	o.Dir = t.TempDir()
 	o.Warn = func(err error) { t.Error(err) }
 	s := open(t, o)
-	m := epoch(t, s, nil, nil, stateOf("a", "t", change{"x", 1}))
+	epoch(t, s, nil, nil, stateOf("a", "t", change{"x", 1}))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,38 @@ import (
 // mergedRows merges sorted sections of a state table, oldest first: of the rows of a key the newest stays. Where nothing is older, deletions
 // say nothing and go. A batch of each section is in memory, and the batches that the next rows to be handed out lie in.
 func mergedRows(in []*sectionReader, oldest bool) func() (arrow.RecordBatch, error) {
-	if len(in) == 1 && !oldest {
-		return in[0].next
+	if len(in) == 1 {
+		return func() (arrow.RecordBatch, error) {
+			b, err := in[0].next()
+			for b != nil && err == nil && oldest {
+				if b, err = live(b); err != nil || b.NumRows() > 0 {
+					break
+				}
+				b, err = in[0].next()
+			}
+			return b, err
+		}
 	}
 	m := &rowMerge{in: in, oldest: oldest}
 	return m.next
+}
+
+// live leaves out deletions.
+func live(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	c, err := newChunk(b)
+	if err != nil {
+		return nil, err
+	}
+	var rows []uint32
+	for i := range len(c.group) {
+		if !c.deleted.Value(i) {
+			rows = append(rows, uint32(i))
+		}
+	}
+	if len(rows) == len(c.group) {
+		return b, nil
+	}
+	return newGatherer([]*chunk{c}).take(rows), nil
 }
 
 type rowMerge struct {

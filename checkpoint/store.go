@@ -196,7 +196,9 @@ func (s *Store) Newest(ctx context.Context) (*Manifest, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.newest = m
+	if s.newest == nil || m.Epoch > s.newest.Epoch { // we may publish at the same time
+		s.newest = m
+	}
 	return m, nil
 }
 
