@@ -20,14 +20,14 @@ class Kafka(Connector):
     brokers : str or list of str, optional
         Bootstrap servers; the environment's KAFKA_BROKERS when left out.
     format : str
-        How values are encoded: "json".
+        How values are encoded: "json" (the default), "raw", "debezium"; a source also reads "avro" and "csv".
     start : str, optional
         Where a source begins: "earliest" (the default), "latest", or a timestamp.
     watermark, event_time : str, optional
         See `Connector`.
     upsert : bool
         The topic is a table by key: a record takes the place of the row of its key, and one without a value (tombstone)
-        deletes it.
+        deletes it. A source needs `primary_key`, a sink the option `key`.
     primary_key : str or list of str, optional
         The columns of the key of such a topic; they are filled from the keys of records.
     **options
