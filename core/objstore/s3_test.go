@@ -270,7 +270,9 @@ func TestS3BehindABadNetwork(t *testing.T) {
 	}
 	var n, lost atomic.Int32
 	proxy := &httputil.ReverseProxy{
-		Director: func(r *http.Request) { r.URL.Scheme, r.URL.Host = at.Scheme, at.Host }, // the signature names our host
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = at.Scheme, at.Host, r.In.Host
+		}, // the signature names our host
 		ErrorLog: log.New(io.Discard, "", 0),
 		ModifyResponse: func(resp *http.Response) error {
 			// An upload that was begun and is not known of is left over, which the suite would see.
