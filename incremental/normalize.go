@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/kernels"
@@ -121,6 +122,10 @@ func (o *normalize) Process(_ *Ctx, _ int, in Batch) error {
 	}
 	o.rows.Upsert(k, o.slots)
 	o.mark = grown(o.mark, o.rows.Slots(), 0)
+	in, err := o.keep(in)
+	if err != nil {
+		return err
+	}
 	last, fresh := o.last(in)
 	if err := o.remember(fresh); err != nil {
 		return err
@@ -165,6 +170,56 @@ func (o *normalize) Process(_ *Ctx, _ int, in Batch) error {
 		o.dropCovered(pickRows(o.slots, gone), slices.Repeat([]int64{own}, len(gone)))
 	}
 	return o.drop(drop)
+}
+
+// keep fills in the values that rows leave out because they are what they were: those of the row of the key before it in the batch, or of the
+// one that stands.
+func (o *normalize) keep(in Batch) (Batch, error) {
+	partial := false
+	for i := range in.N {
+		partial = partial || in.weight(i) > 1
+	}
+	if !partial {
+		return in, nil
+	}
+	own := kernels.Values[int64](in.Cols[len(o.key)+len(o.rest)])[0]
+	before := map[uint32]int{}           // the last row of a slot so far
+	var there []uint32                   // slots whose standing row is needed
+	from := make([][]int32, len(o.rest)) // by column: the row of each value, those of there behind the batch's
+	for c := range from {
+		from[c] = make([]int32, in.N)
+	}
+	for i := range in.N {
+		s, w := o.slots[i], in.weight(i)
+		p, seen := before[s]
+		before[s] = i
+		if w > 1 && (seen && in.weight(p) < 0 || !seen && o.split.V[s]-1 != own) {
+			return in, errs.New(errs.Data, "step", "a row of %s leaves out values that are what they were, and there is no row of its key", o.src.src.Name)
+		}
+		stands := int32(in.N + len(there))
+		if w > 1 && !seen {
+			there = append(there, s)
+		}
+		for c, col := range o.rest {
+			switch {
+			case !flow.Keeps(w, o.src.columns[col]):
+				from[c][i] = int32(i)
+			case seen:
+				from[c][i] = from[c][p]
+			default:
+				from[c][i] = stands
+			}
+		}
+	}
+	standing, err := gather(o.vals, there)
+	if err != nil {
+		return in, err
+	}
+	in.Cols = slices.Clone(in.Cols)
+	for c, col := range o.rest {
+		in.Cols[col] = kernels.Take(kernels.Concat([]arrow.Array{in.Cols[col], standing[c]}), from[c])
+	}
+	return in, nil
 }
 
 // last lists the last row of each key in a batch, and the slots that the step has not seen before.

@@ -21,6 +21,21 @@ func TestNormalizeKeepsTheLastRow(t *testing.T) {
 	}
 }
 
+// A row may leave out what is as it was, which is known from the row before it, in the step or in state. 1 is the row, 4 keeps v, 8 keeps w.
+func TestNormalizeKeepsValuesThatAreLeftOut(t *testing.T) {
+	for _, p := range []int{1, 3} {
+		op := optest.New(t, "CREATE STREAM t (k TEXT, v BIGINT, w TEXT, PRIMARY KEY (k))", "SELECT w, v, k FROM t", optest.Parallel(p), optest.Incremental())
+		op.Delta("+1 a 1 x", "+1 b 2 NULL", "+1 c 3 z").Emits("+1 x 1 a", "+1 NULL 2 b", "+1 z 3 c")
+		op.RestartWith(4 - p)
+		op.Delta("+9 a 5 NULL", "+5 b NULL y", "+1 d 7 q", "+5 d NULL r", "+13 d NULL NULL").Emits("-1 x 1 a", "+1 x 5 a", "-1 NULL 2 b", "+1 y 2 b", "+1 r 7 d")
+		op.Delta("+9 a 6 NULL", "+9 a 7 NULL", "+5 a NULL n", "+9 a 8 NULL").Emits("-1 x 5 a", "+1 n 8 a")
+		op.Delta("-1 c NULL NULL", "+1 c 4 NULL", "+9 c 5 NULL").Emits("-1 z 3 c", "+1 NULL 5 c")
+	}
+	op := optest.New(t, latestRows, "SELECT k FROM t") // what the query does not read is not kept
+	op.Delta("+1 a 1").Emits("+1 a")
+	op.Delta("+5 a NULL").Emits()
+}
+
 func TestNormalizeShowsOneChangeOfAKeyAStep(t *testing.T) {
 	op := optest.New(t, latestRows, "SELECT * FROM t")
 	op.Delta("+1 a 1", "+1 a 2", "-1 a NULL", "+1 a 3").Emits("+1 a 3")

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pglogrepl"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
 )
 
 // image is a row that came or went.
@@ -39,7 +40,7 @@ func (c *changeReader) images(msg pglogrepl.Message) ([]image, error) {
 		}
 	case *pglogrepl.InsertMessage:
 		if ours(m.RelationID) {
-			return c.came(m.Tuple, nil)
+			return c.came(m.Tuple, nil, false)
 		}
 	case *pglogrepl.UpdateMessage:
 		if ours(m.RelationID) {
@@ -100,15 +101,15 @@ func (c *changeReader) describe(m *pglogrepl.RelationMessage) error {
 }
 
 // values takes the values of the fields from a tuple. What the log left out because an UPDATE did not touch it is taken from the
-// old row.
-func (c *changeReader) values(tuple, old *pglogrepl.TupleData) ([][]byte, error) {
+// old row; kept are fields for which there is none.
+func (c *changeReader) values(tuple, old *pglogrepl.TupleData) (out [][]byte, kept []int, err error) {
 	if c.columns == nil || tuple == nil {
-		return nil, errs.New(errs.Source, "read", "the log of %s has a row of the table %s and does not say what it is of", c.s.db, c.s.table)
+		return nil, nil, errs.New(errs.Source, "read", "the log of %s has a row of the table %s and does not say what it is of", c.s.db, c.s.table)
 	}
-	out := make([][]byte, len(c.columns))
+	out = make([][]byte, len(c.columns))
 	for i, k := range c.columns {
 		if k >= len(tuple.Columns) {
-			return nil, errs.New(errs.Source, "read", "a row of the table %s in the log of %s has %d columns, and should have more", c.s.table, c.s.db, len(tuple.Columns))
+			return nil, nil, errs.New(errs.Source, "read", "a row of the table %s in the log of %s has %d columns, and should have more", c.s.table, c.s.db, len(tuple.Columns))
 		}
 		v := tuple.Columns[k]
 		if v.DataType == pglogrepl.TupleDataTypeToast && old != nil && k < len(old.Columns) {
@@ -121,13 +122,12 @@ func (c *changeReader) values(tuple, old *pglogrepl.TupleData) ([][]byte, error)
 				out[i] = []byte{}
 			}
 		case pglogrepl.TupleDataTypeToast:
-			return nil, errs.New(errs.Source, "read", "the transaction at %s changed a row of the table %s and left its column %q as it was, which is long and so not in the log", c.at, c.s.table, c.s.fields[i].Name).
-				WithHint("ALTER TABLE %s REPLICA IDENTITY FULL puts old rows into the log, from then on; or declare the stream without that column", c.s.table.sql())
+			kept = append(kept, i)
 		default:
-			return nil, errs.New(errs.Source, "read", "a value of the table %s in the log of %s has the unknown form %q", c.s.table, c.s.db, v.DataType)
+			return nil, nil, errs.New(errs.Source, "read", "a value of the table %s in the log of %s has the unknown form %q", c.s.table, c.s.db, v.DataType)
 		}
 	}
-	return out, nil
+	return out, kept, nil
 }
 
 // keyOnly keeps of a row what says whose it is.
@@ -139,12 +139,19 @@ func (c *changeReader) keyOnly(values [][]byte) [][]byte {
 	return out
 }
 
-func (c *changeReader) came(tuple, old *pglogrepl.TupleData) ([]image, error) {
-	values, err := c.values(tuple, old)
+// came is a row that comes. moved: it has another key than it had, so what was left out of it is known by no row of its key.
+func (c *changeReader) came(tuple, old *pglogrepl.TupleData, moved bool) ([]image, error) {
+	values, kept, err := c.values(tuple, old)
 	if err != nil {
 		return nil, err
 	}
-	im := image{values: values, weight: 1}
+	for _, i := range kept {
+		if c.s.key == nil || moved || i >= flow.MostKept || slices.Contains(c.s.key, i) {
+			return nil, errs.New(errs.Source, "read", "the transaction at %s changed the key of a row of the table %s and left its column %q as it was, which is long and so not in the log", c.at, c.s.table, c.s.fields[i].Name).
+				WithHint("ALTER TABLE %s REPLICA IDENTITY FULL puts old rows into the log, from then on; or declare the stream without that column", c.s.table.sql())
+		}
+	}
+	im := image{values: values, weight: flow.Keeping(kept...)}
 	if c.s.key != nil {
 		im.gone = c.keyOnly(values)
 	}
@@ -152,7 +159,7 @@ func (c *changeReader) came(tuple, old *pglogrepl.TupleData) ([]image, error) {
 }
 
 func (c *changeReader) went(old *pglogrepl.TupleData) ([]image, error) {
-	values, err := c.values(old, nil)
+	values, _, err := c.values(old, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +186,7 @@ func (c *changeReader) updated(m *pglogrepl.UpdateMessage) ([]image, error) {
 	if m.OldTupleType != pglogrepl.UpdateMessageTupleTypeOld {
 		old = nil // it is the key alone
 	}
-	came, err := c.came(m.NewTuple, old)
+	came, err := c.came(m.NewTuple, old, m.OldTuple != nil)
 	if err != nil { // all of the change or nothing
 		return nil, err
 	}

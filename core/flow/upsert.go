@@ -7,6 +7,8 @@ import "strings"
 // count; none is 0. What is said of a key counts in the order of its split. A key belongs to one split; where it comes from several,
 // each has its own row of it, and that of the last split (CompareSplits) stands.
 //
+// A row may leave out values that are what they were (Keeping): they are those of the row that its key has by then, in the same split.
+//
 // A stream of this kind is Updating. A relation has two columns behind its Fields: SplitColumn, a number that rises with
 // the order of splits, and WeightColumn; rows of one split are in its order.
 type Upserts interface {
@@ -20,6 +22,23 @@ func KeyOf(input any) []int {
 		return u.Key()
 	}
 	return nil
+}
+
+// MostKept is how many fields, from the first on, can be left out of a row.
+const MostKept = 62
+
+// Keeping is the weight of a row of Upserts in which the values of some fields are left out, NULL in their place.
+func Keeping(fields ...int) int64 {
+	w := int64(1)
+	for _, f := range fields {
+		w |= 1 << (f + 1)
+	}
+	return w
+}
+
+// Keeps reports whether a row of Upserts with this weight leaves out the value of a field.
+func Keeps(weight int64, field int) bool {
+	return weight > 1 && field < MostKept && weight>>(field+1)&1 == 1
 }
 
 // CompareSplits orders splits by their names: the one without a name, numbers by their value, other names.

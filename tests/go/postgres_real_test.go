@@ -73,6 +73,19 @@ func TestRealPostgres(t *testing.T) {
 		UPDATE customers SET name = 'bo' WHERE id = 2; DELETE FROM orders WHERE id = 11`)
 	same("what came of them", view, "bo|5.5|false", "cid|7|true")
 
+	// The case 061: a long value that an update did not touch is not in the log. It is what it was, neither NULL nor a text, and the text that
+	// others write in its place is data.
+	pg.SQL(t, db, "CREATE TABLE doc (id int PRIMARY KEY, title text, body text); ALTER TABLE doc ALTER body SET STORAGE EXTERNAL")
+	rows("CREATE STREAM doc WITH (connector = 'postgres', url = '${SHOP_URL}', table = 'doc', create_publication = true)")
+	rows("CREATE MATERIALIZED VIEW docs AS SELECT id, title, left(body, 6) AS body, length(body) AS n FROM doc")
+	rows("CREATE MATERIALIZED VIEW nulls AS SELECT count(*) FILTER (WHERE body IS NULL) AS n, sum(length(body)) AS l FROM doc")
+	docs := func() []string { return rows("SELECT * FROM docs ORDER BY id") }
+	pg.SQL(t, db, "INSERT INTO doc VALUES (1, 'a', repeat('LONG-1', 1000)); INSERT INTO doc VALUES (2, 'b', NULL); UPDATE doc SET title = 'a2' WHERE id = 1")
+	same("a value that was left out", docs, "1|a2|LONG-1|6000", "2|b|NULL|NULL")
+	pg.SQL(t, db, "UPDATE doc SET title = 'a3', body = NULL WHERE id = 1; UPDATE doc SET title = 'b2', body = repeat('LONG-2', 1000) WHERE id = 2; UPDATE doc SET title = 'b3' WHERE id = 2; INSERT INTO doc VALUES (3, 'c', '__debezium_unavailable_value')")
+	same("what became of it", docs, "1|a3|NULL|NULL", "2|b3|LONG-2|6000", "3|c|__debe|28")
+	same("over all", func() []string { return rows("SELECT * FROM nulls") }, "1|6028")
+
 	// A table that follows another: rows by their primary key, which the planner has from the server.
 	rows("CREATE SINK copies WITH (connector = 'postgres', url = '${SHOP_URL}', table = 'copies', key = 'id')")
 	q, err := s.Query(t.Context(), "INSERT INTO copies SELECT id, price, customer FROM orders WHERE price > 2", nil)
