@@ -299,6 +299,7 @@ type rowWriter struct {
 }
 
 func (r *records) writer(cols []arrow.Array) (rowWriter, error) {
+	room := &chunk{}
 	w := rowWriter{key: func(int) ([]byte, error) { return nil, nil }, headers: func(int) []kgo.RecordHeader { return nil }}
 	pick := func(at []int) (fields []types.Field, arrays []arrow.Array) {
 		for _, c := range at {
@@ -316,14 +317,14 @@ func (r *records) writer(cols []arrow.Array) (rowWriter, error) {
 			if arrays[0].IsNull(row) {
 				return nil, nil
 			}
-			return text([]byte{}, row), nil // never nil: the empty text is a key
+			return room.put(text, row), nil // never nil: the empty text is a key
 		}
 	case len(r.key) > 0:
 		enc, err := djson.NewEncoder(fields, arrays)
 		if err != nil {
 			return w, err
 		}
-		w.key = func(row int) ([]byte, error) { return enc.Append(nil, row), nil }
+		w.key = func(row int) ([]byte, error) { return room.put(enc.Append, row), nil }
 	}
 	if fields, arrays := pick(r.value); r.format == "raw" {
 		w.value = func(row int) []byte { return rawValue(arrays[0], row) }
@@ -332,7 +333,7 @@ func (r *records) writer(cols []arrow.Array) (rowWriter, error) {
 		if err != nil {
 			return w, err
 		}
-		w.value = func(row int) []byte { return enc.Append(nil, row) }
+		w.value = func(row int) []byte { return room.put(enc.Append, row) }
 	}
 	if len(r.headers) == 0 {
 		return w, nil
@@ -355,6 +356,25 @@ func (r *records) writer(cols []arrow.Array) (rowWriter, error) {
 		return hs
 	}
 	return w, nil
+}
+
+// chunk holds keys and values of many records, which live as long as the last of them.
+type chunk struct {
+	buf  []byte
+	most int // what the longest of them took
+}
+
+const chunkBytes = 64 << 10
+
+// put appends what write writes of a row. What it returns is never nil.
+func (c *chunk) put(write func(dst []byte, row int) []byte, row int) []byte {
+	if cap(c.buf)-len(c.buf) < max(c.most, 512) {
+		c.buf = make([]byte, 0, max(chunkBytes, 4*c.most))
+	}
+	from := len(c.buf)
+	c.buf = write(c.buf, row)
+	c.most = max(c.most, len(c.buf)-from)
+	return c.buf[from:len(c.buf):len(c.buf)]
 }
 
 // rawValue is a copy: batches go back to the engine before records are sent.

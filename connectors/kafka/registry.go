@@ -147,7 +147,7 @@ func (r *registry) get(ctx context.Context, into any, path ...string) error {
 		return errs.New(errs.Source, "schema registry", "the schema registry %s cannot be reached: %w", r.base, err).
 			WithHint("check that it runs and that schema_registry is right").AsTransient()
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // it was read, or given up
 	body, err := io.ReadAll(io.LimitReader(resp.Body, mostSchema))
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
