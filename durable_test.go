@@ -21,6 +21,7 @@ import (
 	"github.com/riverbed/riverbed/connectors/all"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/incremental"
 )
 
 // vault is a server that takes epochs, outside of the pipelines that the tests end.
@@ -29,6 +30,7 @@ type vault struct {
 	rows    map[string]int // how often each stands there
 	markers map[string]connectors.Marker
 	staged  map[string][]string // by committable, of sinks that stage
+	changes int                 // that commits brought
 	// fail is asked before and after a commit is applied.
 	fail func(applied bool) error
 }
@@ -118,6 +120,7 @@ func (w *vaultWriter) Commit(_ context.Context, e connectors.StagedEpoch) error 
 	for _, b := range e.Rows {
 		changes = append(changes, changesIn(b, w.fields)...)
 	}
+	w.v.changes += len(changes)
 	for _, c := range changes {
 		var n int
 		text, row, _ := strings.Cut(c, " ")
@@ -466,6 +469,51 @@ func valuesOf(rows []string) string {
 		out = append(out, "SELECT "+k+" AS k, '"+name+"' AS name")
 	}
 	return strings.Join(out, " UNION ALL ")
+}
+
+// What came and went within an epoch is not shown to a sink that takes epochs.
+func TestEpochsAreConsolidated(t *testing.T) {
+	v, dir := newVault(t), t.TempDir()
+	feedFolder(t, dir, 0, 5, 40)
+	var committed int
+	v.fail = func(applied bool) error {
+		if !applied {
+			committed++
+		}
+		return nil
+	}
+	d := openDB(t, "checkpoint_url", t.TempDir(), "checkpoint_interval_ms", "3600000", "step_rows", "10")
+	d.run("CREATE STREAM s (k INT, v INT) WITH (connector = 'json', path = '" + dir + "/*.json')")
+	p, err := d.query("SELECT k, max(v) AS m FROM s GROUP BY k").Sink(SinkSpec{ConnectorSpec: ConnectorSpec{Connector: "vault_held", Options: map[string]string{"name": t.Name()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := p.Start(t.Context(), "latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if v.changes != 7 || committed != 1 {
+		t.Errorf("%d changes in %d epochs for 7 groups", v.changes, committed)
+	}
+}
+
+// A barrier may come while a transaction of the source is open: its rows belong to the epoch in which it ends.
+func TestOpenTransactionAtABarrier(t *testing.T) {
+	sp := &splitFeed{}
+	sp.moved("1")
+	sp.txn = []incremental.Push{{}}
+	sp.moved("2")
+	if sp.at != "1" {
+		t.Fatalf("within a transaction the split is at %s", sp.at)
+	}
+	sp.txn = nil
+	sp.moved("3")
+	if sp.at != "3" {
+		t.Fatalf("behind it the split is at %s", sp.at)
+	}
 }
 
 // A pipeline that is stopped has what it wrote, at once, and goes on where it stood.

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,7 +16,7 @@ const root = "../../.."
 // TestMutantsApply keeps the list in step with the code: every text stands in its file exactly once.
 func TestMutantsApply(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range append(checkpoints, all...) {
+	for _, m := range slices.Concat(checkpoints, pipelines, all) {
 		if seen[m.name] {
 			t.Errorf("%s is listed twice", m.name)
 		}
@@ -70,23 +71,28 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 }
 
-// TestMutantsOfCheckpointsAreFound is the same for the store of checkpoints, whose own tests find them.
-func TestMutantsOfCheckpointsAreFound(t *testing.T) {
-	list := checkpoints[:1]
-	if os.Getenv("RIVERBED_MUTANTS") != "" {
-		list = checkpoints
-	}
-	for _, m := range list {
-		t.Run(m.name, func(t *testing.T) {
-			run := exec.Command(m.build(t, "./checkpoint"), "-test.short", "-test.failfast", "-test.run", m.ops)
-			run.Dir = filepath.Join(root, "checkpoint")
-			out, err := run.CombinedOutput()
-			hit := failed.FindSubmatch(out)
-			if err == nil || hit == nil {
-				t.Fatalf("%s (%s): not found by %s\n%s", m.name, m.what, m.ops, tail(out))
-			}
-			t.Logf("%s: %s: found by %s", m.name, m.what, hit[1])
-		})
+// TestMutantsOfEpochsAreFound is the same for the store of checkpoints and for pipelines, whose own tests find them.
+func TestMutantsOfEpochsAreFound(t *testing.T) {
+	for _, of := range []struct {
+		folder string
+		list   []mutant
+	}{{"checkpoint", checkpoints}, {".", pipelines}} {
+		list := of.list[:1]
+		if os.Getenv("RIVERBED_MUTANTS") != "" {
+			list = of.list
+		}
+		for _, m := range list {
+			t.Run(m.name, func(t *testing.T) {
+				run := exec.Command(m.build(t, "./"+of.folder), "-test.short", "-test.failfast", "-test.run", m.ops, "-test.timeout", "5m")
+				run.Dir = filepath.Join(root, of.folder)
+				out, err := run.CombinedOutput()
+				hit := failed.FindSubmatch(out)
+				if err == nil || hit == nil {
+					t.Fatalf("%s (%s): not found by %s\n%s", m.name, m.what, m.ops, tail(out))
+				}
+				t.Logf("%s: %s: found by %s", m.name, m.what, hit[1])
+			})
+		}
 	}
 }
 
