@@ -50,37 +50,48 @@ func (s *Store) warn(ctx context.Context, err error) {
 // AIDEV-NOTE: it lists objects first and asks then what is protected. An object that is being made is protected from before its upload
 // begins until a manifest that names it is kept; and no name is used twice. Objects of newer leases than ours are not ours to judge.
 func (s *Store) collect(ctx context.Context) error {
-	objects, err := s.list(ctx, dataPattern)
+	files, err := s.list(ctx, "**")
 	if err != nil {
 		return err
 	}
-	epochs, err := s.Epochs(ctx)
-	if err != nil {
-		return err
-	}
+	epochs := epochsIn(files)
 	if n := s.known(); n == nil || len(epochs) == 0 || epochs[len(epochs)-1] != n.Epoch {
 		return s.held(ctx) // something newer was published meanwhile, by us or another
 	}
+	holds, err := s.holds(ctx)
+	if err != nil {
+		return err
+	}
 	kept := epochs[max(0, len(epochs)-s.o.Retain):]
+	oldest := kept[0]
 	for _, e := range epochs[:len(epochs)-len(kept)] {
+		if holds[e] {
+			continue
+		}
 		if err := s.delete(ctx, manifestName(e)); err != nil {
 			return err
 		}
 	}
-	protected, err := s.protected(ctx, kept)
+	if holds, err = s.holds(ctx); err != nil {
+		return err
+	}
+	protected, err := s.protected(ctx, kept, oldest, holds)
 	if err != nil {
 		return err
 	}
-	for _, name := range objects {
-		if fence, ours := fenceOf(name); !ours || fence > s.fence() || protected[name] {
-			continue
+	for _, name := range files {
+		useless := false
+		if data, ok := strings.CutPrefix(name, "data/"); ok {
+			fence, ours := fenceOf(data)
+			useless = ours && fence <= s.fence() && !protected[name]
+		} else if n, ok := numberOf(name, "lease-", ".json"); ok {
+			useless = n < s.fence()
 		}
-		if err := s.delete(ctx, name); err != nil {
-			return err
+		if useless {
+			if err := s.delete(ctx, name); err != nil {
+				return err
+			}
 		}
-	}
-	if err := s.collectLeases(ctx); err != nil {
-		return err
 	}
 	return s.sweep(ctx)
 }
@@ -120,23 +131,27 @@ func (s *Store) leftOver(name string) bool {
 	return ok && n <= int64(s.known().Epoch)
 }
 
-// protected are the names that may not be deleted. A manifest that cannot be read protects everything.
-func (s *Store) protected(ctx context.Context, kept []flow.Epoch) (map[string]bool, error) {
+// protected are the names that may not be deleted. A manifest of the newest that cannot be read protects everything.
+func (s *Store) protected(ctx context.Context, kept []flow.Epoch, oldest flow.Epoch, holds map[flow.Epoch]bool) (map[string]bool, error) {
+	for e := range holds {
+		kept = append(kept[:len(kept):len(kept)], e)
+	}
 	for _, e := range kept {
 		s.mu.Lock()
 		_, known := s.kept[e]
 		s.mu.Unlock()
-		if !known {
-			if _, err := s.Manifest(ctx, e); err != nil {
-				return nil, err
-			}
+		if known {
+			continue
+		}
+		if _, err := s.Manifest(ctx, e); err != nil && (e >= oldest || !errs.Is(err, errs.State)) {
+			return nil, err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[string]bool{}
 	for e, names := range s.kept {
-		if e < kept[0] {
+		if e < oldest && !holds[e] {
 			delete(s.kept, e)
 			continue
 		}
@@ -148,21 +163,6 @@ func (s *Store) protected(ctx context.Context, kept []flow.Epoch) (map[string]bo
 		out[n] = true
 	}
 	return out, nil
-}
-
-func (s *Store) collectLeases(ctx context.Context) error {
-	found, err := s.list(ctx, leasePattern)
-	if err != nil {
-		return err
-	}
-	for _, name := range found {
-		if n, ok := numberOf(name, "lease-", ".json"); ok && n < s.fence() {
-			if err := s.delete(ctx, name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (s *Store) delete(ctx context.Context, name string) error {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/objstore"
 )
 
@@ -124,4 +125,68 @@ func FuzzManifest(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// An epoch that somebody reads stays whole while the pipeline goes on, until it is let go or an hour has passed.
+func TestHeldEpochsStay(t *testing.T) {
+	d, ctx, c := objstore.NewDouble(), context.Background(), newHasty()
+	o := testOptions(d, c)
+	s := open(t, o)
+	m := epoch(t, s, nil, nil, stateOf("a", "t", change{"x", 1}))
+	read := o
+	read.ReadOnly = true
+	reader := open(t, read)
+	release, err := reader.Hold(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goOn := func(n int) {
+		for i := range n {
+			m = epoch(t, s, m, nil, stateOf("a", "t", change{"x", i}))
+		}
+	}
+	first := m
+	goOn(20)
+	s.Close()
+	s = open(t, o) // another holder finds the hold
+	if m, err = s.Fence(ctx); err != nil {
+		t.Fatal(err)
+	}
+	goOn(10)
+	if got := contentOf(t, reader, first); got.state["a/t/x"] != "1" {
+		t.Errorf("got %v", got)
+	}
+	there := func(e flow.Epoch) bool {
+		_, err := reader.Manifest(ctx, e)
+		return err == nil
+	}
+	if !there(0) {
+		t.Error("the held manifest is gone")
+	}
+	release()
+	goOn(1)
+	if there(0) || reader.Read(ctx, first, func(Section) error { return nil }) == nil {
+		t.Error("what was let go is still there")
+	}
+	if _, err := reader.Hold(ctx, 0); !errs.Is(err, errs.State) {
+		t.Errorf("what is gone cannot be held: %v", err)
+	}
+
+	last := m.Epoch
+	if _, err := reader.Hold(ctx, last); err != nil {
+		t.Fatal(err)
+	}
+	goOn(10)
+	c.Advance(holdFor - 1)
+	if goOn(1); !there(last) {
+		t.Error("it is gone too early")
+	}
+	c.Advance(2)
+	goOn(1)
+	if goOn(1); there(last) {
+		t.Error("whoever ended without a word holds it for ever")
+	}
+	if left, err := s.list(ctx, "hold-*"); len(left) != 0 || err != nil {
+		t.Errorf("left %v, %v", left, err)
+	}
 }

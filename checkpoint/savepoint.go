@@ -13,7 +13,7 @@ import (
 )
 
 // Savepoint copies a manifest and all that it names into a folder of their own, which nobody collects. It is laid out as a pipeline's folder is:
-// Open with that URL and no pipeline reads it. The manifest comes last, so that a savepoint is whole or is none.
+// Open with that URL and no pipeline reads it. The manifest comes last, so that a savepoint is whole or is none. The pipeline may go on meanwhile.
 func (s *Store) Savepoint(ctx context.Context, m *Manifest, url string) error {
 	objects, dir, err := objstore.For(url)
 	if err != nil {
@@ -32,6 +32,11 @@ func (s *Store) savepoint(ctx context.Context, m *Manifest, objects objstore.Sto
 	} else if there != nil && (there.Epoch != m.Epoch || there.Run != m.Run) {
 		return errs.New(errs.Usage, "savepoint", "%s holds epoch %d of the pipeline %q already", dir, there.Epoch, there.Pipeline).WithHint("name a folder that is empty")
 	}
+	release, err := s.Hold(ctx, m.Epoch)
+	if err != nil {
+		return err
+	}
+	defer release()
 	for _, o := range m.Objects {
 		if err := s.copyObject(ctx, o, to, o.Name); err != nil {
 			return s.withWhole(ctx, err, m.Epoch)

@@ -66,8 +66,9 @@ type Store struct {
 	writing string                  // of them, that of the epoch being written
 	merged  *merged                 // that no published manifest names yet
 
-	swept     bool       // of what older processes left; this and mergeAt are of tendOnce alone
+	swept     bool       // of what older processes left; this and the next two are of tendOnce alone
 	mergeAt   flow.Epoch // no merge before, since one has failed
+	seenHolds map[string]time.Time
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 	published chan struct{} // something to collect or to merge
@@ -95,11 +96,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.o.Retain <= 0 {
 		s.o.Retain = 3
 	}
-	if o.ReadOnly {
-		return s, nil
-	}
 	if s.self = thisProcess(); o.self != nil {
 		s.self = *o.self
+	}
+	if o.ReadOnly {
+		return s, nil
 	}
 	s.nonce = fmt.Sprint(stores.Add(1))
 	if o.Rand != nil {
@@ -146,17 +147,18 @@ func (s *Store) Lost() <-chan struct{} { return s.lostCh }
 // Epochs are those that have a manifest, oldest first.
 func (s *Store) Epochs(ctx context.Context) ([]flow.Epoch, error) {
 	found, err := s.list(ctx, manifestPattern)
-	if err != nil {
-		return nil, err
-	}
-	var out []flow.Epoch
-	for _, name := range found {
+	return epochsIn(found), err
+}
+
+// epochsIn are those of the manifests among files.
+func epochsIn(files []string) (out []flow.Epoch) {
+	for _, name := range files {
 		if n, ok := numberOf(name, "manifest-", ".json"); ok {
 			out = append(out, flow.Epoch(n))
 		}
 	}
 	slices.Sort(out)
-	return out, nil
+	return out
 }
 
 // Manifest is that of an epoch.
