@@ -42,6 +42,7 @@ type dataFile struct {
 	Path       string             `json:"path"` // percent-encoded; relative to the table, or a URL
 	Partition  map[string]*string `json:"partitionValues"`
 	Size       *int64             `json:"size"`
+	Modified   int64              `json:"modificationTime"` // in milliseconds
 	DataChange bool               `json:"dataChange"`
 	Stats      string             `json:"stats"`
 	Vector     *vectorRef         `json:"deletionVector"`

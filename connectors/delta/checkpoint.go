@@ -112,6 +112,7 @@ func (a *actions) record(name string, r record) (err error) {
 		if n, ok := r.number("size"); ok {
 			f.Size = &n
 		}
+		f.Modified, _ = r.number("modificationTime")
 		if v, ok := r["deletionVector"].(record); ok && v.text("storageType") != "" {
 			f.Vector = &vectorRef{Storage: v.text("storageType"), Where: v.text("pathOrInlineDv")}
 			f.Vector.Size, _ = v.number("sizeInBytes")

@@ -97,6 +97,32 @@ func TestColumnMapping(t *testing.T) {
 	}
 }
 
+// A column that was renamed keeps its values, one that was dropped and made anew under the same name begins empty, one that was widened is wide,
+// and one that came is NULL, wherever a file has them. A version of the past has the columns of its time.
+func TestLifeOfColumns(t *testing.T) {
+	m := newMaker(t)
+	by := []any{"configuration", map[string]any{"delta.columnMapping.mode": "id"}}
+	id := func(t types.Type, values ...types.Value) col { return col{name: "n1", id: 1, t: t, values: values} }
+	name := func(values ...string) col { c := texts("n2", values...); c.id = 2; return c }
+	value := func(id int, values ...string) col { c := texts("n3", values...); c.id = id; return c } // both columns under one name in the files
+	m.commit("protocol", protocol(3, "columnMapping", "typeWidening"), "metaData", table(strings.Join([]string{mapped("id", "integer", "p1", 1), mapped("old", "string", "p2", 2), mapped("value", "string", "p3", 3)}, ","), by...),
+		"add", m.file("1", nil, id(types.Int32, int64(1), int64(2)), name("before", "b2"), value(3, "old", "old2")))
+	m.commit("metaData", table(strings.Join([]string{mapped("id", "long", "p1", 1), mapped("new", "string", "p2", 2), mapped("value", "string", "p4", 4), mapped("extra", "double", "p5", 5)}, ","), by...),
+		"add", m.file("2", nil, id(types.Int64, int64(3)), name("after"), value(4, "fresh")),
+		"add", m.file("3", nil, col{name: "n5", id: 5, t: types.Float64, values: []types.Value{1.5}}, value(4, "reordered"), id(types.Int64, int64(4))))
+	want(t, m.scan(), "1|before|NULL|NULL", "2|b2|NULL|NULL", "3|after|fresh|NULL", "4|NULL|reordered|1.5")
+	want(t, ct.Scan(t, m.open(), flow.ScanRequest{Filters: []flow.Predicate{{Column: 2, Op: flow.CmpEq, Values: []types.Value{"fresh"}}}})[:1], "3|after|fresh|NULL")
+	want(t, m.scan("version", "0"), "1|before|old", "2|b2|old2")
+	if got := ct.Columns(m.open("version", "0").Fields()); got != "id INTEGER, old VARCHAR, value VARCHAR" {
+		t.Error(got)
+	}
+	got, err := transactions(t, m.bounded(), "c0.0.0", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTransactions(t, got, "1|before|NULL|NULL|1 2|b2|NULL|NULL|1", "3|after|fresh|NULL|1 4|NULL|reordered|1.5|1")
+}
+
 // The property alone maps nothing: some writers set it under a protocol that does not have it.
 func TestColumnMappingWithoutItsFeature(t *testing.T) {
 	for _, p := range []map[string]any{protocol(1), protocol(3, "timestampNtz")} {

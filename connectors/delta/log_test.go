@@ -20,7 +20,7 @@ var (
 	vectorType = types.StructOf(types.Field{Name: "storageType", Type: types.String}, types.Field{Name: "pathOrInlineDv", Type: types.String},
 		types.Field{Name: "offset", Type: types.Int32}, types.Field{Name: "sizeInBytes", Type: types.Int32}, types.Field{Name: "cardinality", Type: types.Int64})
 	addType = types.StructOf(types.Field{Name: "path", Type: types.String}, types.Field{Name: "partitionValues", Type: mapType}, types.Field{Name: "size", Type: types.Int64},
-		types.Field{Name: "dataChange", Type: types.Bool}, types.Field{Name: "stats", Type: types.String}, types.Field{Name: "deletionVector", Type: vectorType})
+		types.Field{Name: "modificationTime", Type: types.Int64}, types.Field{Name: "dataChange", Type: types.Bool}, types.Field{Name: "stats", Type: types.String}, types.Field{Name: "deletionVector", Type: vectorType})
 	metaType = types.StructOf(types.Field{Name: "id", Type: types.String}, types.Field{Name: "schemaString", Type: types.String},
 		types.Field{Name: "partitionColumns", Type: types.ListOf(types.String)}, types.Field{Name: "configuration", Type: mapType})
 	protocolType = types.StructOf(types.Field{Name: "minReaderVersion", Type: types.Int32}, types.Field{Name: "readerFeatures", Type: types.ListOf(types.String)})
@@ -116,12 +116,13 @@ func TestCheckpoints(t *testing.T) {
 			meta := table(field("id", "long")+","+field("p", "string"), "partitionColumns", []string{"p"}, "configuration", map[string]any{"a": "b"})
 			proto := protocol(3, "deletionVectors", "v2Checkpoint")
 			a, b, c, d := part("a x.parquet", "1", 1, 2, 3), part("b.parquet", "NULL", 4), part("c.parquet", "3", 5), part("d.parquet", "4", 6)
-			a = with(a, "deletionVector", inlineVector(1))
+			a, c = with(a, "deletionVector", inlineVector(1), "modificationTime", 7), with(c, "modificationTime", 5) // the older one comes first
 			m.commit("protocol", proto, "metaData", meta, "add", a, "add", b)
 			m.commit("add", c)
 			m.commit("commitInfo", map[string]any{})
 			whole := m.scan()
-			want(t, whole, "1|1", "3|1", "4|NULL", "5|3")
+			want(t, whole, "4|NULL", "5|3", "1|1", "3|1")
+			wantTransactions(t, m.follow(), "4|NULL|1", "5|3|1", "1|1|1 3|1|1")
 			write(m, "protocol", proto, "metaData", meta, "add", a, "add", b, "add", c, "remove", map[string]any{"path": "gone"})
 			m.next = 3
 			m.commit("add", d, "remove", b)
@@ -131,7 +132,8 @@ func TestCheckpoints(t *testing.T) {
 				}
 			}
 			want(t, m.scan("version", "2"), whole...)
-			want(t, m.scan(), "1|1", "3|1", "5|3", "6|4")
+			want(t, m.scan(), "6|4", "5|3", "1|1", "3|1")
+			wantTransactions(t, m.follow("version", "2"), "4|NULL|1", "5|3|1", "1|1|1 3|1|1", "4|NULL|-1 6|4|1")
 			if st := m.open().Stats(); st.Rows != 4 || !st.Exact {
 				t.Errorf("%+v", st)
 			}

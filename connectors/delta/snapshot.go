@@ -98,9 +98,10 @@ func (s *snapshot) settle() (err error) {
 	return nil
 }
 
-// sorted are the files by name, which is scan order: it does not depend on how the log was read.
+// sorted are the files in scan order: the older ones first, so that rows come about as they were written, whose event times watermarks
+// follow. It does not depend on how the log was read.
 func (s *snapshot) sorted() []*dataFile {
 	return slices.SortedFunc(maps.Values(s.files), func(a, b *dataFile) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Vector.id(), b.Vector.id()))
+		return cmp.Or(cmp.Compare(a.Modified, b.Modified), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Vector.id(), b.Vector.id()))
 	})
 }

@@ -407,6 +407,23 @@ def test_a_pipeline_that_is_killed(tmp_path: pathlib.Path) -> None:
     assert {row: n for row, n in standing.items() if n} == dict(want)
 
 
+def test_event_time_of_the_first_version(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    """Files are read in the order in which they were written, so that none of their rows is late."""
+    path = tmp_path / "lake"
+    for minute in range(12):
+        ts = [NEW_YEAR + dt.timedelta(0, 60 * minute + second) for second in range(0, 60, 20)]
+        write_deltalake(
+            path, pa.table({"ts": pa.array(ts, pa.timestamp("us", "UTC")), "v": [minute] * 3}), mode="append"
+        )
+    session.sql(
+        f"""CREATE STREAM live (v BIGINT, ts TIMESTAMPTZ, WATERMARK FOR ts AS ts)
+            WITH (connector = 'delta', path = {quoted(path)}, append_only = true)"""
+    )
+    query = "SELECT count(*) AS n, sum(v) AS v FROM live GROUP BY TUMBLE(ts, INTERVAL '1 minute') EMIT ON WATERMARK"
+    rows = [row for batch in session.sql(query).subscribe(until="latest") for row in batch]
+    assert sorted((row["n"], row["v"]) for row in rows) == [(3, 3 * minute) for minute in range(12)]
+
+
 def test_tables_that_ask_for_more(session: rb.Session, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "lake"
     write_deltalake(path, pa.table({"k": [1]}))
