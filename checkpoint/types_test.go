@@ -59,7 +59,7 @@ func TestEveryTypeIsKept(t *testing.T) {
 		for _, v := range valuesOf {
 			values := []string{v.a, v.b, "null"}
 			values = append(values[shift%3:], values[:shift%3]...)
-			a, _, err := array.FromJSON(memory.DefaultAllocator, v.typ, strings.NewReader("["+strings.Join(values, ",")+"]"), array.WithUseNumber())
+			a, _, err := array.FromJSON(memory.DefaultAllocator, v.typ, strings.NewReader("["+strings.Join(values, ",")+"]"))
 			if err != nil {
 				t.Fatalf("%s: %v", v.typ, err)
 			}
