@@ -3,6 +3,7 @@ package delta
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -98,6 +99,12 @@ func (r *relation) Stats() flow.Stats { return r.stats }
 
 // Check has nothing to look at: a version of a table is what the log says, and does not change.
 func (r *relation) Check(context.Context) error { return nil }
+
+// Version stands for the table and its version: rows are in the order of before while it is the same. A pipeline that goes on says by it that
+// the table has moved on, instead of reading on in the middle of other rows.
+func (r *relation) Version() string {
+	return fmt.Sprintf("%s@%d", r.metadata.ID, r.version)
+}
 
 // Files lists the paths, for EXPLAIN.
 func (r *relation) Files() []string {

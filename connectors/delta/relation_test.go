@@ -34,6 +34,10 @@ func TestVersions(t *testing.T) {
 	want(t, m.scan("version", "0"), "1|x", "2|y", "3|NULL", "4|z")
 	want(t, m.scan("version", "1"), "1|x", "2|y", "3|NULL", "4|z", "5|w")
 	want(t, m.scan("version", "2"), "4|z", "5|w")
+	version := func(v string) string { return m.open("version", v).(interface{ Version() string }).Version() }
+	if version("1") == version("2") || version("2") != m.open().(interface{ Version() string }).Version() {
+		t.Error("versions do not tell themselves apart")
+	}
 	m.fails([]string{"version", "3"}, "has no version 3", "newest is 2")
 	m.fails([]string{"version", "-1"}, "versions count from 0")
 }
