@@ -122,6 +122,7 @@ func (q *Query) newRunner(ctx context.Context, o runOptions) (*runner, error) {
 	}
 	opts := q.s.graphOptions()
 	opts.TrackChanges = o.durable
+	q.s.cfg.Load().limitState(&opts)
 	g, opt, err := q.buildGraph(opts)
 	if err != nil {
 		return nil, err
@@ -194,6 +195,9 @@ func (r *runner) start(ended func()) {
 		}
 		if r.finish != nil {
 			err = r.finish(err)
+		}
+		if closing := r.graph.Close(); err == nil {
+			err = closing
 		}
 		r.end(err)
 		ended()

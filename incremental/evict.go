@@ -13,6 +13,7 @@ func (g *Graph) limitState() {
 	}
 	var paths []string
 	for _, n := range g.nodes {
+		g.tables = append(g.tables, n.tables()...)
 		for _, k := range n.keyed {
 			if e, ok := k.(evicting); ok {
 				for _, t := range e.evictable() {
@@ -42,10 +43,8 @@ func (g *Graph) evict() error {
 		return nil
 	}
 	var all, can int64
-	for _, n := range g.nodes {
-		for _, t := range n.tables() {
-			all += t.Bytes()
-		}
+	for _, t := range g.tables {
+		all += t.Bytes()
 	}
 	if all <= g.opts.StateLimit {
 		return nil

@@ -65,6 +65,7 @@ type Graph struct {
 	failed  error
 	cold    *state.Cold // where rows of these tables go
 	evicts  []*state.Table
+	tables  []state.Stored // all, where there is a limit
 	lent    []flow.Lent // of the pushes of this step
 
 	ctx context.Context // of the steps to come; may be nil

@@ -20,6 +20,9 @@ type Folder struct {
 // folderMark is a file that says whose a folder is. Without it nothing is ever removed.
 const folderMark = "RIVERBED_STORE"
 
+// ErrInUse is what an error wraps when another store has the folder.
+var ErrInUse = errors.New("it is locked")
+
 // OpenFolder makes a folder, or takes over one that an earlier process has left.
 //
 // AIDEV-NOTE: the lock is of the open file, so the kernel drops it with the process, however that ends; what is removed is
@@ -48,7 +51,7 @@ func OpenFolder(path string) (*Folder, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errs.New(errs.State, op, "the folder %s is in use by another store", path).WithHint("give each pipeline a state_dir of its own")
+			return nil, errs.New(errs.State, op, "the folder %s is in use by another store: %w", path, ErrInUse).WithHint("give each pipeline a state_dir of its own")
 		}
 		return failed(err)
 	}

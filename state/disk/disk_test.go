@@ -26,3 +26,31 @@ func TestOpen(t *testing.T) {
 		t.Fatalf("opened %v in a file", s)
 	}
 }
+
+func TestOpenInSharesNoFolder(t *testing.T) {
+	dir := t.TempDir()
+	var all []state.Store
+	for range 3 {
+		s, err := disk.OpenIn(dir, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	for _, s := range all {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := disk.OpenIn(dir, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if found, _ := filepath.Glob(filepath.Join(dir, "*")); len(found) != 3 {
+		t.Fatalf("a fourth folder was made: %q", found)
+	}
+	if _, err := disk.OpenIn("/dev/null", 1<<20); err == nil {
+		t.Fatal("opened in a file")
+	}
+}
