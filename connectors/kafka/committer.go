@@ -147,6 +147,10 @@ func (c *committer) take(ctx context.Context, sign bool, first string) error {
 	}
 	c.stands = stands
 	if !sign {
+		if stands.Writer == "" {
+			return errs.New(errs.ExactlyOnce, "commit", "the topic %q holds no marker of %q any more, so that nobody knows what the topic %q holds", c.markers.topic, c.id, c.topic).
+				WithHint("somebody has deleted or emptied it; begin anew with an empty topic and new checkpoints")
+		}
 		if stands.Writer != c.markers.writer {
 			return errs.New(errs.ExactlyOnce, "commit", "another process (%s) writes to the topic %q as this pipeline (%s)", stands.Writer, c.topic, c.id).
 				WithHint("one of the two must end; this one has stopped, and has written nothing since the other began")
@@ -185,14 +189,16 @@ func (c *committer) transact(ctx context.Context, rows []arrow.RecordBatch, m ma
 	if err := c.client.Flush(ctx); err != nil {
 		return err
 	}
-	if failed.cause() == nil {
-		c.client.Produce(ctx, c.markers.record(m), failed.sent)
-		if err := c.client.Flush(ctx); err != nil {
-			return err
-		}
-	}
 	if err := failed.cause(); err != nil {
-		return c.broken(ctx, err)
+		return c.broken(ctx, c.topic, err)
+	}
+	unmarked := newFailure(c.markers.topic)
+	c.client.Produce(ctx, c.markers.record(m), unmarked.sent)
+	if err := c.client.Flush(ctx); err != nil { // unlike ProduceSync it ends with ctx, also while the broker is away
+		return err
+	}
+	if err := unmarked.cause(); err != nil {
+		return c.broken(ctx, c.markers.topic, err)
 	}
 	// AIDEV-NOTE: a client that lost its producer id within the transaction takes a new one by itself, and the rows
 	// before would be missing from what is committed.
@@ -226,12 +232,12 @@ func (c *committer) send(rows []arrow.RecordBatch, produce func(*kgo.Record) err
 }
 
 // broken says what a failed record means; when trying again is in vain the transaction is ended at once.
-func (c *committer) broken(ctx context.Context, err error) error {
+func (c *committer) broken(ctx context.Context, topic string, err error) error {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge), errors.Is(err, kerr.InvalidRecord), errors.Is(err, kerr.PolicyViolation),
 		errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.TopicAuthorizationFailed):
 		c.abort(ctx)
-		return writeError(c.topic, err)
+		return writeError(topic, err)
 	}
 	return c.refused(err)
 }

@@ -238,6 +238,21 @@ func TestCommitFailsForGood(t *testing.T) {
 	holds(t, addr, "out", 2)
 }
 
+// A marker topic that is deleted while we write is an error that names it, not a second first epoch.
+func TestMarkersThatAreDeleted(t *testing.T) {
+	_, addr := broker(t, "out")
+	c := once(t, addr, "out", "p", nil)
+	begin(t, c, link(0), link(0))
+	commit(t, c, 1)
+	if _, err := adm(t, addr).DeleteTopic(t.Context(), "__riverbed_markers"); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, once(t, addr, "other", "p", nil), "", "") // another sink makes it anew
+	wantError(t, c.Commit(t.Context(), epoch(2)), errs.Source, "__riverbed_markers", "UNKNOWN_TOPIC_ID")
+	wantError(t, c.Commit(t.Context(), epoch(2)), errs.ExactlyOnce, "__riverbed_markers", "no marker")
+	holds(t, addr, "out", 1)
+}
+
 func TestCommitGivesUp(t *testing.T) {
 	cluster, addr := broker(t, "out")
 	c := once(t, addr, "out", "p", map[string]string{"commit_timeout": "1s", "transaction_timeout": "1s"})
