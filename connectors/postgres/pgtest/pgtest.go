@@ -158,7 +158,8 @@ func (s *Server) init(settings []string) error {
 	conf := append([]string{
 		"listen_addresses = '127.0.0.1'", fmt.Sprintf("port = %d", s.Port), fmt.Sprintf("unix_socket_directories = '%s'", s.dir),
 		"wal_level = logical", "max_wal_senders = 20", "max_replication_slots = 20", "fsync = on", "synchronous_commit = on",
-		"shared_buffers = 32MB", "max_wal_size = 256MB", "logging_collector = off", "log_line_prefix = '%m [%p] '",
+		"shared_buffers = 32MB", "max_wal_size = 256MB", "dynamic_shared_memory_type = mmap", // in the folder, which goes whatever ends the server
+		"logging_collector = off", "log_line_prefix = '%m [%p] '",
 	}, settings...)
 	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
