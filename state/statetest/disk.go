@@ -3,6 +3,7 @@ package statetest
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,7 +40,7 @@ func live(t *testing.T, path string, open func(path string) (state.Store, error)
 	must(t, err)
 	must(t, s.Apply([]state.Pair{kv("left behind", strings.Repeat("x", 1<<20))}))
 	must(t, s.Ingest(feed(kv("loaded", "y"))))
-	os.Stdout.WriteString("alive\n")
+	fmt.Println("alive")
 	select {}
 }
 
