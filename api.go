@@ -83,6 +83,8 @@ type Metrics struct {
 	CheckpointBytes int64 `json:"checkpoint_bytes"` // that it wrote
 
 	CheckpointPauseUS int64 `json:"checkpoint_pause_us"` // for which the steps stood still while it was copied
+
+	CheckpointWarning string `json:"checkpoint_warning,omitempty"` // the last thing that failed behind, such as a merge of objects
 }
 
 // SourceMetrics is the part of one source.

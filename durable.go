@@ -301,6 +301,13 @@ func (r *runner) paused(d time.Duration) {
 	r.stats.CheckpointPauseUS = d.Microseconds()
 }
 
+// warned books what went wrong behind, and does not end the run.
+func (r *runner) warned(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.CheckpointWarning = errs.As(err).Error()
+}
+
 // close gives the lease back.
 func (d *durable) close() error {
 	if d == nil || d.store == nil {

@@ -69,7 +69,8 @@ func (p *Pipeline) checkExactlyOnce() error {
 
 // newDurable opens a pipeline's checkpoints and brings the run to the newest of them. The sink is opened behind.
 func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id string) (*durable, error) {
-	store, err := checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version})
+	store, err := checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version,
+		Warn: func(err error) { r.warned(err) }})
 	if err != nil {
 		return nil, err
 	}
