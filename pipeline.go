@@ -79,7 +79,8 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 
 // prepare makes the run and opens its sink. Where there is a checkpoint_url it takes up what the newest checkpoint holds.
 func (p *Pipeline) prepare(ctx context.Context, until string, w *sinkWriter) (*runner, error) {
-	s, name, isDurable := p.q.s, "", p.q.s.cfg.Load().checkpointURL != ""
+	isDurable := p.q.s.cfg.Load().checkpointURL != ""
+	var name string
 	if isDurable {
 		id, err := p.id()
 		if err != nil {
@@ -87,7 +88,7 @@ func (p *Pipeline) prepare(ctx context.Context, until string, w *sinkWriter) (*r
 		}
 		name = id
 	} else {
-		name = s.runs.name("pipeline")
+		name = p.q.s.runs.name("pipeline")
 	}
 	r, err := p.q.newRunner(ctx, runOptions{name: name, until: until, deliver: w.put, durable: isDurable})
 	if err != nil {

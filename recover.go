@@ -27,9 +27,9 @@ func (p *Pipeline) id() (string, error) {
 	id := p.spec.ID
 	if id == "" {
 		h := sha256.New()
-		fmt.Fprintf(h, "%s\x00%s", strings.TrimSpace(p.q.text), p.spec.Connector)
+		h.Write([]byte(strings.TrimSpace(p.q.text) + "\x00" + p.spec.Connector))
 		for _, k := range []string{"topic", "path", "table", "catalog"} {
-			fmt.Fprintf(h, "\x00%s", p.spec.Options[k])
+			h.Write([]byte("\x00" + p.spec.Options[k]))
 		}
 		id = "query-" + hex.EncodeToString(h.Sum(nil)[:6])
 	}

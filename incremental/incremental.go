@@ -66,7 +66,7 @@ type Graph struct {
 	cold    *state.Cold // where rows of these tables go
 	evicts  []*state.Table
 	tables  []state.Stored // all, where there is a limit
-	lent    []flow.Lent // of the pushes of this step
+	lent    []flow.Lent    // of the pushes of this step
 
 	ctx context.Context // of the steps to come; may be nil
 }

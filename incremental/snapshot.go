@@ -3,7 +3,6 @@ package incremental
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -163,9 +162,9 @@ func (g *Graph) Fingerprints() []Fingerprint {
 	prints := map[*node]string{}
 	for _, n := range g.nodes { // inputs first
 		h := sha256.New()
-		fmt.Fprintf(h, "%s\n%s", plan.Describe(n.of), n.schema)
+		h.Write([]byte(plan.Describe(n.of) + "\n" + n.schema.String()))
 		for _, in := range n.inputs {
-			fmt.Fprintf(h, "\n%s", prints[in])
+			h.Write([]byte("\n" + prints[in]))
 		}
 		prints[n] = hex.EncodeToString(h.Sum(nil)[:8])
 		if len(n.tables()) > 0 {

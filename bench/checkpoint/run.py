@@ -1,4 +1,4 @@
-"""What checkpoints cost: a grouped sum over many keys, with a checkpoint a second and without, and how long a restart takes.
+"""What checkpoints cost: a grouped sum over many keys, with one a second and without, and how long a restart takes.
 
     make bench CASE=checkpoint
     python bench/run.py checkpoint --keys 10000000 --seconds 20
@@ -135,7 +135,8 @@ def main(argv: list[str]) -> None:
     sizes = [x for r in durable for x in r["bytes"]]
     took = [x for r in durable for x in r["took_ms"]]
     if pauses:
-        print(f"pause of the steps: median {statistics.median(pauses):.1f} ms, longest of {len(pauses)} {pauses[-1]:.1f} ms")
+        longest = f"longest of {len(pauses)} {pauses[-1]:.1f} ms"
+        print(f"pause of the steps: median {statistics.median(pauses):.1f} ms, {longest}")
         print(f"an epoch: {statistics.median(sizes) / 1e6:.2f} MB, {statistics.median(took):.0f} ms to its end")
     print(f"state {durable[0]['state_bytes'] / 1e6:.0f} MB; a restart takes {statistics.median(restarts):.2f} s")
 

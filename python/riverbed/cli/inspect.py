@@ -61,7 +61,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     return out
 
 
-def _size(size: int) -> str:
+def _size(size: float) -> str:
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.3g} {unit}"
