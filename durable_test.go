@@ -519,6 +519,29 @@ func TestOpenTransactionAtABarrier(t *testing.T) {
 	}
 }
 
+// Two statements into one sink are two pipelines, whose names the script gives them.
+func TestNamesOfPipelines(t *testing.T) {
+	newVault(t)
+	d := openDB(t, "checkpoint_url", t.TempDir())
+	d.run("CREATE STREAM s (k INT) WITH (connector = 'memory')")
+	d.run("CREATE SINK o WITH (connector = 'vault_held', name = '" + t.Name() + "')")
+	var ids []string
+	for _, text := range []string{"INSERT INTO o SELECT k FROM s", "INSERT INTO o SELECT k + 1 AS k FROM s", "INSERT INTO o SELECT k FROM s"} {
+		p, err := d.query(text).AsPipeline(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := p.id()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if !slices.Equal(ids, []string{"o", "o-2", "o"}) {
+		t.Error(ids)
+	}
+}
+
 // A pipeline that is stopped has what it wrote, at once, and goes on where it stood.
 func TestStoppedAndStarted(t *testing.T) {
 	v, dir := newVault(t), t.TempDir()

@@ -35,6 +35,8 @@ type Session struct {
 
 	openTxns atomic.Int64 // bytes that wait for the end of sources' transactions
 
+	inserts map[string][]string // statements that insert into each sink, for the ids of their pipelines
+
 	feeds     feeds     // runs that follow in-memory tables
 	runs      runs      // subscriptions, pipelines and views that run
 	late, bad *keptRows // __late and __bad

@@ -2,6 +2,9 @@ package riverbed
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/all"
@@ -68,7 +71,7 @@ func (s *Session) insertIntoSink(ctx context.Context, cat *scopeCatalog, e *entr
 		}
 		q.columns = want
 	}
-	q.sink = &SinkSpec{ConnectorSpec: e.sink.spec, ID: e.name}
+	q.sink = &SinkSpec{ConnectorSpec: e.sink.spec, ID: s.sinkID(e.name, text)}
 	if q.Followed() {
 		return q, nil
 	}
@@ -77,6 +80,26 @@ func (s *Session) insertIntoSink(ctx context.Context, cat *scopeCatalog, e *entr
 		return nil, err
 	}
 	return countResult(n), nil
+}
+
+// sinkID names the pipeline of an INSERT INTO a sink: as the sink, and from the second statement on with its number. The same statement is the same
+// pipeline, so a script gives the same names each time.
+func (s *Session) sinkID(sink, text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text = strings.TrimSpace(text)
+	at := slices.Index(s.inserts[sink], text)
+	if at < 0 {
+		if s.inserts == nil {
+			s.inserts = map[string][]string{}
+		}
+		at = len(s.inserts[sink])
+		s.inserts[sink] = append(s.inserts[sink], text)
+	}
+	if at == 0 {
+		return sink
+	}
+	return fmt.Sprintf("%s-%d", sink, at+1)
 }
 
 // writeBatch runs the query as batch into a sink and makes the rows visible.
