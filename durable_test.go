@@ -575,3 +575,39 @@ func TestStoppedAndStarted(t *testing.T) {
 		feedFolder(t, dir, n, n+1, 10)
 	}
 }
+
+// A run whose caller has gone leaves nothing behind that still writes to its sink, or holds on to its lease.
+func TestEndsBehindItsEpoch(t *testing.T) {
+	v, dir := newVault(t), t.TempDir()
+	feedFolder(t, dir, 0, 1, 10)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	v.fail = func(applied bool) error {
+		if !applied {
+			close(entered)
+			<-leave
+		}
+		return nil
+	}
+	d := openDB(t, "checkpoint_url", t.TempDir(), "checkpoint_interval_ms", "1")
+	d.run("CREATE STREAM s (k INT, v INT) WITH (connector = 'json', path = '" + dir + "/*.json')")
+	p, err := d.query("SELECT k, v FROM s").Sink(SinkSpec{ConnectorSpec: ConnectorSpec{Connector: "vault_held", Options: map[string]string{"name": t.Name()}}, ID: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	h, err := p.Start(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	cancel()
+	select {
+	case <-h.run.done:
+		t.Error("it has ended while an epoch was being committed")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(leave)
+	if err := h.Wait(t.Context()); !errs.Is(err, errs.Cancelled) {
+		t.Error(err)
+	}
+}

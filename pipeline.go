@@ -65,6 +65,7 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 	r.finish = w.finish
 	if r.durable != nil {
 		r.finish = func(err error) error {
+			_ = r.durable.land() // a run that failed has an epoch on its way, which needs the sink and the lease
 			err = w.finish(err)
 			if e := r.durable.close(); err == nil {
 				err = e
@@ -100,11 +101,14 @@ func (p *Pipeline) prepare(ctx context.Context, until string, w *sinkWriter) (*r
 			return nil, err
 		}
 	}
-	if w.sink, err = p.open(w.ctx, r, name); err == nil && isDurable {
-		if c, ok := w.sink.(*connectorSink); ok {
-			err = guarded(func() error { return r.durable.attach(ctx, c) }) // a panic must not leave the lease taken
+	err = guarded(func() (err error) { // a panic must not leave the lease taken
+		if w.sink, err = p.open(w.ctx, r, name); err == nil && isDurable {
+			if c, ok := w.sink.(*connectorSink); ok {
+				err = r.durable.attach(ctx, c)
+			}
 		}
-	}
+		return err
+	})
 	if err != nil {
 		r.cancel()
 		_ = r.durable.close()
