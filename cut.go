@@ -227,7 +227,7 @@ func (sp *splitFeed) moved(to flow.Position) {
 func (r *runner) splitOf(f fed, c *cut) *splitFeed {
 	src := r.inputs[f.source]
 	sp := src.splits[f.split]
-	if sp != nil && sp.resumed && !f.noMore { // the graph knows it
+	if sp != nil && sp.resumed && !(f.noMore && src.stream != nil) { // the graph knows it
 		sp.resumed, sp.gate = false, f.gate
 		src.open++
 	}

@@ -611,3 +611,12 @@ func TestEndsBehindItsEpoch(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Bounded input of which a checkpoint has all rows and not the end ends after a restart.
+func TestResumedBehindTheLastRow(t *testing.T) {
+	in := &input{splits: map[string]*splitFeed{"": {at: "3", resumed: true}}}
+	r := &runner{s: &Session{}, inputs: []*input{in}}
+	if r.take(fed{ended: true, noMore: true}, &cut{}); !in.ended {
+		t.Errorf("%d splits are open, all %t", in.open, in.all)
+	}
+}
