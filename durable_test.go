@@ -620,3 +620,27 @@ func TestResumedBehindTheLastRow(t *testing.T) {
 		t.Errorf("%d splits are open, all %t", in.open, in.all)
 	}
 }
+
+// A file that is gone before it was read to its end is missed, also when the rest is read to a present end.
+func TestVanishedSplit(t *testing.T) {
+	newVault(t)
+	dir, url := t.TempDir(), t.TempDir()
+	feedFolder(t, dir, 0, 1, 4*readRows)
+	feedFolder(t, dir, 1, 2, 10)
+	stream := "CREATE STREAM s (k INT, v INT) WITH (connector = 'json', path = '" + dir + "/*.json')"
+	config := map[string]string{"checkpoint_url": url, "checkpoint_interval_ms": "1", "step_rows": "10"}
+	_, err := runEnded(t, config, []string{stream}, "SELECT k, v FROM s", "vault_held", "p", func(phase string, epoch flow.Epoch) bool {
+		manifest, _ := os.ReadFile(filepath.Join(url, "p", fmt.Sprintf("manifest-%010d.json", epoch)))
+		return phase == checkpoint.Acknowledging && slices.ContainsFunc([]int{1, 2, 3}, func(n int) bool { return strings.Contains(string(manifest), fmt.Sprintf(`"%d of `, n*readRows)) })
+	})
+	if err == nil {
+		t.Fatal("it has not been ended")
+	}
+	if err := os.Remove(filepath.Join(dir, "0000.json")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = runEnded(t, config, []string{stream}, "SELECT k, v FROM s", "vault_held", "p", func(string, flow.Epoch) bool { return false })
+	if !errs.Is(err, errs.Source) || !strings.Contains(err.Error(), "no longer there") {
+		t.Error(err)
+	}
+}

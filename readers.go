@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,6 +143,11 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 			return
 		}
 		again.reset()
+		for id, at := range from { // what is not listed any more was not read to its end: opening it says so
+			if at.Position != "" && !known[id] && !slices.ContainsFunc(splits, func(sp flow.Split) bool { return sp.ID == id }) {
+				splits = append(splits[:len(splits):len(splits)], flow.Split{ID: id})
+			}
+		}
 		for _, sp := range splits {
 			if known[sp.ID] {
 				continue
