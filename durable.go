@@ -380,6 +380,13 @@ func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 	if err != nil {
 		return err
 	}
+	for _, in := range r.inputs {
+		if t, ok := in.info.Source.Relation.(*memTable); ok {
+			if err := sameColumns(t, d.tables[t.name]); err != nil {
+				return err
+			}
+		}
+	}
 	d.pending = len(snap.Pending) > 0
 	if err := r.graph.Restore(snap); err != nil { // it looks whether the sources are the same
 		return err

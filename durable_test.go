@@ -644,3 +644,18 @@ func TestVanishedSplit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Rows of a table that had other columns are not held against those that it has.
+func TestTableWithOtherColumns(t *testing.T) {
+	newVault(t)
+	dir, url := t.TempDir(), t.TempDir()
+	feedFolder(t, dir, 0, 2, 10)
+	for n, columns := range []string{"", ", 3 AS more"} {
+		statements := []string{"CREATE STREAM s (k INT, v INT) WITH (connector = 'json', path = '" + dir + "/*.json')",
+			"CREATE TABLE names AS SELECT range AS k, 'n' || range AS name" + columns + " FROM range(7)"}
+		_, err := runEnded(t, map[string]string{"checkpoint_url": url}, statements, "SELECT s.v, n.name FROM s JOIN names AS n ON n.k = s.k", "vault_held", "p", func(string, flow.Epoch) bool { return false })
+		if n == 0 && err != nil || n == 1 && (!errs.Is(err, errs.State) || !strings.Contains(err.Error(), "other columns")) {
+			t.Error(n, err)
+		}
+	}
+}

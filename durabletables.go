@@ -5,6 +5,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/checkpoint"
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/incremental"
@@ -91,6 +92,21 @@ func (d *durable) differs(t *memTable, has []tableDelta) []tableDelta {
 		out = append(out, tableDelta{t, array.NewRecordBatch(schema, cols, int64(len(picked))), int64(2*side - 1)})
 	}
 	return out
+}
+
+// sameColumns refuses rows of a table that had other columns.
+func sameColumns(t *memTable, known []arrow.RecordBatch) error {
+	for _, b := range known {
+		same := int(b.NumCols()) == len(t.fields)+1
+		for i := 0; same && i < len(t.fields); i++ {
+			same = arrow.TypeEqual(b.Column(i).DataType(), t.fields[i].Type.Arrow())
+		}
+		if !same {
+			return errs.New(errs.State, "restore", "the table %q has other columns than when the checkpoints were written", t.name).
+				WithHint("make it with the columns that it had, or begin anew with another id")
+		}
+	}
+	return nil
 }
 
 // negated is a batch with weights turned round.
