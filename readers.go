@@ -144,7 +144,7 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 		}
 		again.reset()
 		for id, at := range from { // what is not listed any more was not read to its end: opening it says so
-			if at.Position != "" && !known[id] && !slices.ContainsFunc(splits, func(sp flow.Split) bool { return sp.ID == id }) {
+			if at.Position != "" && !known[id] && st.Replayable() && !slices.ContainsFunc(splits, func(sp flow.Split) bool { return sp.ID == id }) {
 				splits = append(splits[:len(splits):len(splits)], flow.Split{ID: id})
 			}
 		}
