@@ -47,6 +47,8 @@ func (r *runner) gather() (*cut, error) {
 		r.take(f, c)
 	case <-r.tables.wake:
 	case <-r.durable.landed():
+	case <-r.durable.lost():
+		return nil, errs.New(errs.Checkpoint, "run", "another process has taken over the pipeline %q", r.name).WithHint("one process at a time runs a pipeline; give the other one another id, or stop it")
 	case <-timer:
 		c.tick = r.every > 0
 	case drain := <-r.stopping:

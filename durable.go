@@ -22,6 +22,17 @@ import (
 // the queues of the sources fill and nothing more is read.
 const backlog = 3
 
+// patience is how long a commit that fails is tried again.
+const patience = 30 * time.Second
+
+// lost is closed when another process has taken the pipeline over.
+func (d *durable) lost() <-chan struct{} {
+	if d == nil {
+		return nil
+	}
+	return d.store.Lost()
+}
+
 // durable is the part of a run that survives it. The nil *durable is of a run that does not.
 type durable struct {
 	r     *runner
@@ -37,6 +48,7 @@ type durable struct {
 	kept    keptSince
 	flying  chan struct{}                  // closed when the epoch on its way is through; nil: there is none
 	tables  map[string][]arrow.RecordBatch // changes of tables that were restored, until the run begins
+	ended   string                         // a live stream that had ended when the pipeline was last run
 	pending bool                           // of EMIT EVERY: the last epoch held changes that were not shown
 
 	// Of the goroutine of the epoch on its way, or of the loop while there is none.
@@ -260,7 +272,17 @@ func markerOf(run string, epoch flow.Epoch) string { return fmt.Sprintf("%s:%d",
 func (d *durable) commit(ctx context.Context, l checkpoint.Link, rows []arrow.RecordBatch) error {
 	checkpoint.Phase(checkpoint.Committing, l.Epoch)
 	e := connectors.StagedEpoch{Epoch: l.Epoch, Marker: connectors.Marker(l.Marker), Previous: connectors.Marker(l.Previous), Committable: l.Committable, Rows: rows}
-	if err := d.r.newRetry().within(ctx, func() error { return d.sink.Commit(ctx, e) }); err != nil {
+	began := d.r.s.clock.Now()
+	err := d.r.newRetry().within(ctx, func() error {
+		err := d.sink.Commit(ctx, e)
+		if err != nil && d.r.s.clock.Now().Sub(began) > patience {
+			again := *errs.As(err)
+			again.Transient = false // the connector has tried for long enough by itself
+			return &again
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	checkpoint.Phase(checkpoint.Committed, l.Epoch)
@@ -364,6 +386,7 @@ const sinkName = "sink"
 // restore brings a run that has not begun to where a manifest stands.
 func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 	r := d.r
+	var late, bad []arrow.RecordBatch
 	snap, err := snapshotOf(ctx, d.store, m, func(s checkpoint.Section) {
 		switch s.Owner {
 		case tableOwner:
@@ -372,9 +395,9 @@ func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 			}
 			d.tables[s.Table] = append(d.tables[s.Table], s.Rows...)
 		case flow.LateRelation:
-			r.s.late.addBatches(s.Rows)
+			late = append(late, s.Rows...)
 		case flow.BadRelation:
-			r.s.bad.addBatches(s.Rows)
+			bad = append(bad, s.Rows...)
 		}
 	})
 	if err != nil {
@@ -393,7 +416,12 @@ func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 	}
 	for i, src := range m.Sources {
 		r.inputs[i].resume(src, snap.Sources[i], r.s.clock.Now())
+		if st := r.inputs[i].info.Source.Stream; st != nil && snap.Sources[i].Ended && !st.Bounded() {
+			d.ended = src.Name
+		}
 	}
+	r.s.late.replace(r.name, late)
+	r.s.bad.replace(r.name, bad)
 	d.steps = r.graph.Steps()
 	return nil
 }

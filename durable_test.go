@@ -230,6 +230,9 @@ func TestEndedInEveryPhase(t *testing.T) {
 						}
 						return false
 					})
+					if hasEnded(err) { // the last run was ended behind its last commit
+						break
+					}
 					if ended != (err != nil) || err != nil && !strings.Contains(err.Error(), errEnded.Error()) {
 						t.Fatalf("run %d: ended %t, %v", n, ended, err)
 					}
@@ -245,6 +248,11 @@ func TestEndedInEveryPhase(t *testing.T) {
 			})
 		}
 	}
+}
+
+// hasEnded reports whether a pipeline was refused since its streams have ended.
+func hasEnded(err error) bool {
+	return errs.Is(err, errs.Usage) && strings.Contains(err.Error(), "has ended for the pipeline")
 }
 
 // wantRows are the rows of one undisturbed batch run.
@@ -325,6 +333,9 @@ func TestRefusedRestarts(t *testing.T) {
 	if err := start(url, group, "p"); err != nil {
 		t.Fatal(err)
 	}
+	if err := start(url, "SELECT k FROM s", "rows"); err != nil {
+		t.Fatal(err)
+	}
 	before := v.all()
 	for _, c := range []struct {
 		name, url, query, id string
@@ -333,6 +344,7 @@ func TestRefusedRestarts(t *testing.T) {
 	}{
 		{"another query", url, "SELECT k, max(v) AS n FROM s GROUP BY k", "p", errs.State, "are of another query"},
 		{"checkpoints that were deleted", t.TempDir(), group, "p", errs.ExactlyOnce, "holds the marker"},
+		{"another query without state", url, "SELECT v FROM s", "rows", errs.State, "are of another query"},
 		{"no name", url, group, "../p", errs.Usage, "cannot be the id of a pipeline"},
 	} {
 		err := start(c.url, c.query, c.id)
@@ -343,7 +355,7 @@ func TestRefusedRestarts(t *testing.T) {
 	if !maps.Equal(before, v.all()) {
 		t.Error("the sink was written")
 	}
-	if err := start(url, group, "p"); err != nil {
+	if err := start(url, group, "p"); !errs.Is(err, errs.Usage) || !strings.Contains(err.Error(), `the stream "s" has ended for the pipeline "p"`) {
 		t.Errorf("the same pipeline again: %v", err)
 	}
 	d := openDB(t)
@@ -376,7 +388,7 @@ func TestKeptRowsSurvive(t *testing.T) {
 		if _, err := runEnded(t, config, []string{stream}, "SELECT k, ts FROM s", "vault_held", "p", func(phase string, _ flow.Epoch) bool {
 			count++
 			return n < 3 && phase == checkpoint.Published && count > 20
-		}); err != nil && !strings.Contains(err.Error(), errEnded.Error()) {
+		}); err != nil && !strings.Contains(err.Error(), errEnded.Error()) && !hasEnded(err) {
 			t.Fatal(err)
 		}
 	}
@@ -386,11 +398,7 @@ func TestKeptRowsSurvive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := p.Start(t.Context(), "latest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Wait(t.Context()); err != nil {
+	if _, err := p.Start(t.Context(), "latest"); !hasEnded(err) {
 		t.Fatal(err)
 	}
 	if got := d.rows("SELECT count(*) FROM __late"); got[0] != "19" && got[0] != "20" {
@@ -398,9 +406,6 @@ func TestKeptRowsSurvive(t *testing.T) {
 	}
 	if got := d.rows("SELECT count(*), count(DISTINCT split || ' ' || position) FROM __bad"); got[0] != "20|20" {
 		t.Errorf("bad rows and their places: %s", got[0])
-	}
-	if took := h.Metrics(); took.Epoch == 0 {
-		t.Errorf("%+v", took)
 	}
 }
 
@@ -416,6 +421,9 @@ func TestTablesSurvive(t *testing.T) {
 		count := 0
 		config["parallelism"] = fmt.Sprint(1 + n%2)
 		ended, err := runEnded(t, config, []string{stream, table}, query, "vault_held", "p", func(string, flow.Epoch) bool { count++; return count == 7*n+3 })
+		if hasEnded(err) {
+			break
+		}
 		if ended != (err != nil) {
 			t.Fatal(err)
 		}
@@ -516,6 +524,20 @@ func TestOpenTransactionAtABarrier(t *testing.T) {
 	sp.moved("3")
 	if sp.at != "3" {
 		t.Fatalf("behind it the split is at %s", sp.at)
+	}
+}
+
+// What a manifest says of the query is its own statement, and nothing that is secret.
+func TestStatementsHaveNoSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT 1": "SELECT 1",
+		"CREATE SINK o WITH (url = 'postgres://me:secret@db/x'); INSERT INTO o SELECT k FROM s": "INSERT INTO o SELECT k FROM s",
+		"SELECT * FROM read_postgres('t', url = 'postgres://me:s3:cr/t@db:5432/x')":             "SELECT * FROM read_postgres('t', url = 'postgres://me:***@db:5432/x')",
+		"SELECT * FROM read_postgres('t', Password => 'it''s', user = 'me')":                    "SELECT * FROM read_postgres('t', Password => '***', user = 'me')",
+	} {
+		if got := (&Query{text: text}).statement(); got != want {
+			t.Errorf("%s\n%s, want %s", text, got, want)
+		}
 	}
 }
 

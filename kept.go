@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -50,8 +51,11 @@ func (k *keptRows) add(row ...types.Value) {
 	k.rows = append(k.rows, row)
 }
 
-// addBatches adds rows of another run's.
-func (k *keptRows) addBatches(batches []arrow.RecordBatch) {
+// replace makes what a run has kept that of its checkpoints: it may have run in this session before. The first column names the run.
+func (k *keptRows) replace(run string, batches []arrow.RecordBatch) {
+	k.mu.Lock()
+	k.rows = slices.DeleteFunc(slices.Clone(k.rows), func(row []types.Value) bool { return row[0] == run })
+	k.mu.Unlock()
 	for _, b := range batches {
 		for r := range int(b.NumRows()) {
 			row := make([]types.Value, len(k.fields))

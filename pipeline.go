@@ -67,8 +67,8 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 		r.finish = func(err error) error {
 			_ = r.durable.land() // a run that failed has an epoch on its way, which needs the sink and the lease
 			err = w.finish(err)
-			if e := r.durable.close(); err == nil {
-				err = e
+			if e := r.durable.close(); e != nil {
+				r.warned(e) // what was to be written is; the lease goes stale by itself
 			}
 			return err
 		}
@@ -98,6 +98,7 @@ func (p *Pipeline) prepare(ctx context.Context, until string, w *sinkWriter) (*r
 	if isDurable {
 		if r.durable, err = p.newDurable(ctx, r, w, name); err != nil {
 			r.cancel()
+			_ = r.graph.Close()
 			return nil, err
 		}
 	}
@@ -107,14 +108,18 @@ func (p *Pipeline) prepare(ctx context.Context, until string, w *sinkWriter) (*r
 				err = r.durable.attach(ctx, c)
 			}
 		}
+		if err == nil {
+			err = r.durable.goesOn()
+		}
 		return err
 	})
 	if err != nil {
 		r.cancel()
-		_ = r.durable.close()
 		if w.sink != nil {
 			_ = w.sink.close()
 		}
+		_ = r.durable.close()
+		_ = r.graph.Close()
 		return nil, err
 	}
 	return r, nil

@@ -27,7 +27,7 @@ func (p *Pipeline) id() (string, error) {
 	id := p.spec.ID
 	if id == "" {
 		h := sha256.New()
-		h.Write([]byte(strings.TrimSpace(p.q.text) + "\x00" + p.spec.Connector))
+		h.Write([]byte(p.q.statement() + "\x00" + p.spec.Connector))
 		for _, k := range []string{"topic", "path", "table", "catalog"} {
 			h.Write([]byte("\x00" + p.spec.Options[k]))
 		}
@@ -94,7 +94,7 @@ func (d *durable) begin(ctx context.Context, q *Query, id string) error {
 	}
 	if d.last == nil {
 		run := fmt.Sprintf("%016x", d.r.s.rand.Uint64())
-		d.last = &checkpoint.Manifest{Pipeline: id, Run: run, Written: d.r.s.clock.Now().UTC(), SQL: q.text, Plan: text, Operators: prints,
+		d.last = &checkpoint.Manifest{Pipeline: id, Run: run, Written: d.r.s.clock.Now().UTC(), SQL: q.statement(), Plan: text, Operators: prints,
 			Sinks: []checkpoint.Sink{{Name: sinkName, Done: markerOf(run, 0)}}}
 		for _, in := range d.r.inputs {
 			d.last.Sources = append(d.last.Sources, checkpoint.Source{Name: in.info.Source.Name})
@@ -130,8 +130,29 @@ func (r *runner) fingerprints() (map[string]string, string, error) {
 	for _, op := range r.graph.Fingerprints() {
 		out[op.Path] = op.Print
 	}
+	var columns strings.Builder
+	for _, f := range r.fields {
+		fmt.Fprintf(&columns, "%q %s,", f.Name, f.Type)
+	}
+	out[sinkName] = columns.String() // rows that wait for the sink have them
 	return out, text, nil
 }
+
+// statement is the query's own text, without the statements that stood before it and without what is secret.
+func (q *Query) statement() string {
+	text := q.text
+	if all, err := Statements(text); err == nil && len(all) > 0 {
+		text = all[len(all)-1]
+	}
+	text = secretOption.ReplaceAllString(text, "$1'***'")
+	return secretInURL.ReplaceAllString(strings.TrimSpace(text), "$1***@")
+}
+
+// Secrets that a statement may spell out: passwords in URLs, and options whose names say so.
+var (
+	secretInURL  = regexp.MustCompile(`(://[^\s:/@']*:)[^\s']*@`)
+	secretOption = regexp.MustCompile(`(?i)(\b\w*(?:password|secret|token)\w*\s*(?:=>|:=|=)\s*)'(?:[^']|'')*'`)
+)
 
 // sameQuery refuses state of another plan.
 func sameQuery(m *checkpoint.Manifest, prints map[string]string, id string) error {
@@ -174,6 +195,10 @@ func (d *durable) attach(ctx context.Context, s *connectorSink) error {
 	if err != nil {
 		return err
 	}
+	if marker == "" && first == "" {
+		return errs.New(errs.ExactlyOnce, "restore", "the sink %q knows nothing of the pipeline %q, and its checkpoints say that it has rows of it: it was emptied, or is another one", s.name, d.last.Pipeline).
+			WithHint("name the sink that it wrote to, or begin anew with another id")
+	}
 	if marker == "" {
 		marker = first
 	}
@@ -185,6 +210,9 @@ func (d *durable) attach(ctx context.Context, s *connectorSink) error {
 	}
 	if at >= 0 {
 		d.done(string(marker))
+	}
+	if len(d.last.Sinks[0].Pending) > 0 {
+		d.ended = "" // there is something to finish
 	}
 	for _, l := range slices.Clone(d.last.Sinks[0].Pending) {
 		var rows []arrow.RecordBatch
@@ -198,6 +226,15 @@ func (d *durable) attach(ctx context.Context, s *connectorSink) error {
 		}
 	}
 	return nil
+}
+
+// goesOn refuses to run a pipeline whose stream has ended: its windows are closed, and what came to the stream since would be passed over.
+func (d *durable) goesOn() error {
+	if d == nil || d.ended == "" {
+		return nil
+	}
+	return errs.New(errs.Usage, "restore", "the stream %q has ended for the pipeline %q: until='latest', or a stop with drain, closed its windows, and nothing more is read of it", d.ended, d.r.name).
+		WithHint("to read on later, end a pipeline by stop() without drain; to begin anew, give it another id")
 }
 
 // exactlyOnceSinks are the names of sinks that can.

@@ -83,10 +83,13 @@ func TestImportedMemoryKeepsItsOwner(t *testing.T) {
 	}
 }
 
+// onHeap keeps what the tests name by its address: a goroutine's stack moves.
+var onHeap [][]byte
+
 func TestOwnerIsFoundInNestedRanges(t *testing.T) {
 	var table importTable
-	data := make([]byte, 100)
-	other := make([]byte, 10)
+	onHeap = [][]byte{make([]byte, 100), make([]byte, 10)}
+	data, other := onHeap[0], onHeap[1]
 	outer, inner := &importOwner{}, &importOwner{}
 	outer.refs.Store(1)
 	inner.refs.Store(1)

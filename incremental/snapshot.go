@@ -156,7 +156,7 @@ func (g *Graph) Restore(s *Snapshot) error {
 // Fingerprint names what an operator with state computes, of all that is below it too.
 type Fingerprint struct{ Path, Print string }
 
-// Fingerprints are those of the operators that have state tables: a snapshot fits a graph in which they are the same.
+// Fingerprints are those of the operators that have state tables, and of the root: a snapshot fits a graph in which they are the same.
 func (g *Graph) Fingerprints() []Fingerprint {
 	var out []Fingerprint
 	prints := map[*node]string{}
@@ -167,7 +167,7 @@ func (g *Graph) Fingerprints() []Fingerprint {
 			h.Write([]byte("\n" + prints[in]))
 		}
 		prints[n] = hex.EncodeToString(h.Sum(nil)[:8])
-		if len(n.tables()) > 0 {
+		if len(n.tables()) > 0 || n == g.root {
 			out = append(out, Fingerprint{n.path, prints[n]})
 		}
 	}

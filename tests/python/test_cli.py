@@ -76,9 +76,10 @@ def test_checkpoints_are_inspected_and_saved(tmp_path: pathlib.Path, capsys: pyt
     capsys.readouterr()
     assert main(["inspect", "--pipeline-id", "nothing", *place]) == 1
     assert "there are no checkpoints" in capsys.readouterr().err
-    # What ended has ended: nothing is written twice.
+    # What ended has ended, and says so: nothing is written twice.
     before = sorted(path.name for path in (tmp_path / "out").rglob("*"))
-    assert main(["run", str(tmp_path / "q.sql"), "--until", "latest", *place]) == 0
+    assert main(["run", str(tmp_path / "q.sql"), "--until", "latest", *place]) == 1
+    assert "has ended for the pipeline" in capsys.readouterr().err
     assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == before
 
 

@@ -89,6 +89,7 @@ def _report(handles: list[PipelineHandle], arguments: argparse.Namespace) -> Non
             print(
                 f"{metrics['state']}: {metrics['rows_in']} rows in, {metrics['rows_out']} out, "
                 f"{metrics['late_rows']} late, {metrics['bad_rows']} bad, {metrics['steps']} steps"
-                + (f", epoch {metrics['epoch']}" if metrics["epoch"] else ""),
+                + (f", epoch {metrics['epoch']}" if metrics["epoch"] else "")
+                + (f"\nwarning: {metrics['checkpoint_warning']}" if metrics.get("checkpoint_warning") else ""),
                 file=sys.stderr,
             )
