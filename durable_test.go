@@ -344,6 +344,7 @@ func TestRefusedRestarts(t *testing.T) {
 	}{
 		{"another query", url, "SELECT k, max(v) AS n FROM s GROUP BY k", "p", errs.State, "are of another query"},
 		{"checkpoints that were deleted", t.TempDir(), group, "p", errs.ExactlyOnce, "holds the marker"},
+		{"another EMIT", url, group + " EMIT EVERY INTERVAL '1 hour'", "p", errs.State, "are of another query"},
 		{"another query without state", url, "SELECT v FROM s", "rows", errs.State, "are of another query"},
 		{"no name", url, group, "../p", errs.Usage, "cannot be the id of a pipeline"},
 	} {

@@ -47,6 +47,9 @@ func Savepoint(ctx context.Context, url, pipeline string, epoch int64, to string
 		return err
 	}
 	defer func() { _ = store.Close() }()
+	if epoch < 0 {
+		return errs.New(errs.Usage, "savepoint", "there is no epoch %d", epoch)
+	}
 	m, err := store.Newest(ctx)
 	if err == nil && epoch > 0 {
 		m, err = store.Manifest(ctx, flow.Epoch(epoch))

@@ -10,8 +10,9 @@ from riverbed.cli import common
 
 SUMMARY = "Copy a checkpoint of a pipeline to a folder of its own, which nothing deletes."
 EXAMPLES = (
-    "riverbed savepoint --pipeline-id trades_1m --checkpoint-dir s3://bucket/checkpoints s3://bucket/before-upgrade",
-    "riverbed savepoint --pipeline-id trades_1m --epoch 1200 /backup/trades_1m",
+    "riverbed savepoint --pipeline-id trades --checkpoint-dir s3://bucket/checkpoints s3://bucket/saved/trades",
+    "riverbed savepoint --pipeline-id trades --epoch 1200 /backup/trades",
+    "riverbed run trades.sql --checkpoint-dir s3://bucket/saved    # goes on from a savepoint in saved/trades",
 )
 
 
