@@ -29,6 +29,8 @@ type Request struct {
 	Ref     Ref     `json:"ref,omitzero"`
 	// After, for changes: the snapshot that was read last; 0 begins with the first of the branch.
 	After int64 `json:"after,omitempty"`
+	// Most, for changes: how many snapshots are told at most; 0 is all.
+	Most int `json:"most,omitempty"`
 	// Schema and Partition, for create and evolve.
 	Schema    []Field           `json:"schema,omitempty"`
 	Partition []PartitionField  `json:"partition,omitempty"`
@@ -48,6 +50,8 @@ type Field struct {
 	Fields   []Field `json:"fields,omitempty"`
 	// Initial is the value that files written before the column was added stand for (v3), as JSON; "" is NULL.
 	Initial string `json:"initial,omitempty"`
+	// Default is the value of rows that are written without the column (v3, write-default), as JSON; "" is NULL.
+	Default string `json:"default,omitempty"`
 }
 
 // PartitionField is one part of a partition: a transform of a column ("identity", "bucket[16]", "truncate[4]", "year", "month", "day", "hour").
@@ -66,6 +70,9 @@ type Table struct {
 	Schema     []Field           `json:"schema"` // of the Ref of the request
 	SchemaID   int               `json:"schema_id"`
 	Partition  []PartitionField  `json:"partition,omitempty"` // the default spec
+	Spec       int               `json:"spec"`                // number of the default spec
+	// Specs are all of them by number: a file is of the one that was the default when it was written (File.Spec).
+	Specs map[int][]PartitionField `json:"specs,omitempty"`
 	Snapshot   int64             `json:"snapshot,omitempty"`  // that the Ref stands for; 0: the table has none
 	Properties map[string]string `json:"properties,omitempty"`
 	Snapshots  []Snapshot        `json:"snapshots,omitempty"` // of the Ref, oldest first
@@ -87,10 +94,14 @@ type File struct {
 	Rows      int64             `json:"rows"`
 	Bytes     int64             `json:"bytes"`
 	Sequence  int64             `json:"sequence"`            // data sequence number
-	Partition map[string]string `json:"partition,omitempty"` // name of the part to its value as text; a missing name is NULL
+	Partition map[string]string `json:"partition,omitempty"` // name of the part to its value in Iceberg's single-value JSON form (as in Lower); a missing name is NULL
+	Spec      int               `json:"spec,omitempty"`      // number of its partition spec
 	// Lower and Upper bound columns by field id, in Iceberg's single-value JSON form; for skipping files.
 	Lower map[int]string `json:"lower,omitempty"`
 	Upper map[int]string `json:"upper,omitempty"`
+	// Nulls and Values count by field id, where the manifest says.
+	Nulls  map[int]int64 `json:"nulls,omitempty"`
+	Values map[int]int64 `json:"values,omitempty"`
 	// Deletes apply to this file already: paired by partition, path and sequence number.
 	Deletes []Delete `json:"deletes,omitempty"`
 }
@@ -133,10 +144,14 @@ type Commit struct {
 	Add    []string `json:"add,omitempty"`
 	Remove []string `json:"remove,omitempty"`
 	Base   int64    `json:"base,omitempty"`
+	// Files says of the paths of Add what their writer knows: Partition and Spec, which cannot always be told from bounds (bucket), Rows and
+	// Bytes. One that is not there is not partitioned.
+	Files []File `json:"files,omitempty"`
 }
 
 // Answer is what a call gives. Error is "" when it went well.
 type Answer struct {
+	// Table is given by load, create, evolve, files and changes, from the same metadata as the rest.
 	Table   *Table   `json:"table,omitempty"`
 	Files   []File   `json:"files,omitempty"`
 	Changes []Change `json:"changes,omitempty"`
