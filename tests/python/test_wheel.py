@@ -44,6 +44,7 @@ def test_types_and_licence_are_packed() -> None:
     files = {str(f) for f in importlib.metadata.files("riverbed") or []}
     assert {"riverbed/py.typed", "riverbed/_native.pyi", "riverbed/libriverbed.so"} <= files
     assert any(f.endswith("LICENSE") for f in files)
+    assert any(f.endswith("THIRD-PARTY-LICENSES.txt") for f in files)
 
 
 def test_a_query_runs_in_both_modes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,8 +32,12 @@ func All(root string) ([]Page, error) {
 			"operators": operators(), "state": stateTables(),
 		})},
 	}
+	terms, err := licencePage(root, "capi")
+	if err != nil {
+		return nil, err
+	}
 	connectors, err := connectorPages(root)
-	return append(out, connectors...), err
+	return append(append(out, terms), connectors...), err
 }
 
 // fill replaces lines <!-- name --> and says on top where the page comes from.
