@@ -96,6 +96,7 @@ type File struct {
 	Sequence  int64             `json:"sequence"`            // data sequence number
 	Partition map[string]string `json:"partition,omitempty"` // name of the part to its value in Iceberg's single-value JSON form (as in Lower); a missing name is NULL
 	Spec      int               `json:"spec,omitempty"`      // number of its partition spec
+	Format    string            `json:"format,omitempty"`    // parquet, orc, avro
 	// Lower and Upper bound columns by field id, in Iceberg's single-value JSON form; for skipping files.
 	Lower map[int]string `json:"lower,omitempty"`
 	Upper map[int]string `json:"upper,omitempty"`
@@ -112,6 +113,7 @@ type Delete struct {
 	Kind  string `json:"kind"`            // position, equality, vector
 	Equal []int  `json:"equal,omitempty"` // field ids of an equality delete
 	Rows  int64  `json:"rows"`
+	Bytes int64  `json:"bytes,omitempty"` // of the whole file
 	// Offset and Length of a deletion vector in its Puffin file.
 	Offset int64 `json:"offset,omitempty"`
 	Length int64 `json:"length,omitempty"`
@@ -162,7 +164,9 @@ type Answer struct {
 	// Conflict says that files of Commit.Remove were replaced by another writer: read them again.
 	Conflict bool   `json:"conflict,omitempty"`
 	Error    string `json:"error,omitempty"`
-	// Kind is the kind of the error: absent (table or namespace), exists, expired (a snapshot that is gone), schema, marker, io, usage.
+	// Kind is the kind of the error: absent (table, namespace, branch or tag), exists, expired (a snapshot that is gone), schema, marker, io, usage, canceled.
 	Kind string `json:"kind,omitempty"`
 	Hint string `json:"hint,omitempty"`
+	// Transient says of an error that the same request may go well later.
+	Transient bool `json:"transient,omitempty"`
 }
