@@ -12,6 +12,7 @@ import (
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/objstore"
+	"github.com/riverbed/riverbed/state"
 )
 
 // setting is one key of Config. The environment variable is RIVERBED_ and the key in upper case, unless env says otherwise.
@@ -31,6 +32,7 @@ type config struct {
 	idleTimeout      int64 // ms
 	parallelism      int
 	memoryLimit      int64 // bytes
+	stateRoom        *state.Room
 	logLevel         string
 	telemetry        bool
 	kafkaBrokers     string
@@ -156,7 +158,7 @@ func parseBytes(s string) (int64, error) {
 // newConfig reads the environment, then the given keys, which win.
 func newConfig(given map[string]string) (*config, error) {
 	c := &config{stateDir: "./.riverbed-state", checkpointMS: 30000, maxWatermarkLag: 60000, maxSplitLead: 300000, idleTimeout: 10000,
-		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), logLevel: "info", zone: time.UTC, stepRows: 256 << 10, onError: onErrorFail}
+		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), stateRoom: state.NewRoom(0), logLevel: "info", zone: time.UTC, stepRows: 256 << 10, onError: onErrorFail}
 	for _, s := range settings {
 		env := s.env
 		if env == "" {

@@ -73,11 +73,12 @@ func (d *durable) afterStep() error {
 		return err
 	}
 	now := d.r.s.clock.Now()
-	if now.Before(d.due) || d.steps == d.r.graph.Steps() {
+	pressed := d.r.graph.Pressed() // state that may not leave memory before a checkpoint has it
+	if now.Before(d.due) && !pressed || d.steps == d.r.graph.Steps() {
 		return nil
 	}
 	if d.flying != nil {
-		if now.Sub(d.due) < backlog*d.interval() {
+		if !pressed && now.Sub(d.due) < backlog*d.interval() {
 			return nil
 		}
 		if err := d.land(); err != nil {

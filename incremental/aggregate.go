@@ -540,11 +540,11 @@ func (a *aggregate) Tables() []state.Stored {
 }
 
 // evictable: timers and the tables of DISTINCT hold groups by slot, and the one group of all rows is always needed.
-func (a *aggregate) evictable() []*state.Table {
+func (a *aggregate) evictable() []evicted {
 	if a.global || a.closing != nil || slices.ContainsFunc(a.distinct, func(d *distinctArgs) bool { return d != nil }) {
 		return nil
 	}
-	return []*state.Table{a.table}
+	return []evicted{a.table}
 }
 
 func (a *aggregate) Restored(*fn.Env) error {

@@ -108,11 +108,11 @@ func (d *distinct) Advance(ctx *Ctx, w flow.Watermark) error {
 func (d *distinct) Tables() []state.Stored { return []state.Stored{d.seen} }
 
 // evictable: timers hold rows by slot.
-func (d *distinct) evictable() []*state.Table {
+func (d *distinct) evictable() []evicted {
 	if d.closing != nil {
 		return nil
 	}
-	return []*state.Table{d.seen}
+	return []evicted{d.seen}
 }
 
 func (d *distinct) Restored(*fn.Env) error {

@@ -1,10 +1,25 @@
 package incremental
 
-import "github.com/riverbed/riverbed/state"
+import (
+	"slices"
 
-// evicting is an operator that has tables whose rows may leave memory between its steps: it holds no slot of theirs, and fetches
+	"github.com/riverbed/riverbed/state"
+)
+
+// evicting is an operator that has tables whose rows may leave memory between its steps: it holds nothing of theirs by its place, and fetches
 // the keys of a batch before it looks for them.
-type evicting interface{ evictable() []*state.Table }
+type evicting interface{ evictable() []evicted }
+
+// evicted is a table whose rows may leave memory.
+type evicted interface {
+	state.Stored
+	// Limit is called before the first row comes.
+	Limit(in *state.Cold, path string, bytes int64)
+	// Evict lets rows leave until about so many bytes are held, but for those with changes that no checkpoint has.
+	Evict(bytes int64) error
+	// Stuck reports whether such rows kept it from doing so.
+	Stuck() bool
+}
 
 // limitState tells the tables that can that their rows have a place to go.
 func (g *Graph) limitState() {
@@ -22,39 +37,53 @@ func (g *Graph) limitState() {
 			}
 		}
 	}
+	room := g.opts.StateRoom
+	if room == nil {
+		room = state.NewRoom(g.opts.StateLimit)
+	}
+	g.room = room.Join()
 	g.cold = state.NewCold(g.opts.OpenStore)
 	for i, t := range g.evicts {
-		t.Limit(g.cold, paths[i], g.opts.StateLimit/int64(len(g.evicts)))
+		t.Limit(g.cold, paths[i], room.Limit()/int64(len(g.evicts)))
 	}
 }
 
-// Close gives back what the graph has on disk, if it has something there.
+// Close gives back what the graph has on disk, if it has something there, and its share of the memory.
 func (g *Graph) Close() error {
 	if g.cold == nil {
 		return nil
 	}
+	g.room.Leave()
 	return g.cold.Close()
 }
+
+// Pressed reports whether state holds more memory than it may because of changes that no checkpoint has: an epoch should end now. It needs
+// Options.TrackChanges.
+func (g *Graph) Pressed() bool { return g.pressed }
 
 // evict makes room at the end of a step. What cannot leave has its memory first; the rest is shared by those that can, by what they hold, and
 // is never less than a sixteenth, or each step would read all it needs.
 func (g *Graph) evict() error {
-	if len(g.evicts) == 0 {
+	if g.room == nil {
 		return nil
 	}
+	g.pressed = false
 	var all, can int64
 	for _, t := range g.tables {
 		all += t.Bytes()
 	}
-	if all <= g.opts.StateLimit {
+	limit := g.room.Hold(all)
+	if all <= limit || len(g.evicts) == 0 {
 		return nil
 	}
 	for _, t := range g.evicts {
 		can += t.Bytes()
 	}
-	room := max(g.opts.StateLimit-(all-can), g.opts.StateLimit/16)
-	return parallel(g.opts.Parallelism, len(g.evicts), func(i int) error {
+	room := max(limit-(all-can), limit/16)
+	err := parallel(g.opts.Parallelism, len(g.evicts), func(i int) error {
 		t := g.evicts[i]
 		return t.Evict(int64(float64(room) * float64(t.Bytes()) / float64(can)))
 	})
+	g.pressed = slices.ContainsFunc(g.evicts, evicted.Stuck)
+	return err
 }

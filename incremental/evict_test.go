@@ -32,6 +32,10 @@ var evictQueries = []string{
 	"SELECT shop, item FROM sale WHERE price > 3 EXCEPT SELECT shop, item FROM sale WHERE price < 4",
 	"SELECT * FROM latest",
 	"SELECT item, count(*), sum(price) FROM latest GROUP BY item",
+	"SELECT a.shop, a.day, b.price FROM latest a JOIN latest b ON a.shop = b.shop",
+	"SELECT a.shop, b.item, b.cents, b.day FROM latest a JOIN latest b ON a.item = b.item AND a.price < b.price",
+	"SELECT * FROM latest a JOIN latest b ON a.item = b.item AND a.cents = b.cents AND a.shop = b.shop",
+	"SELECT l.day, n FROM latest l JOIN (SELECT item, count(*) AS n FROM sale GROUP BY item) USING (item)",
 }
 
 func sales(r clock.Rand, fields []types.Field, n int) arrow.RecordBatch {
@@ -115,9 +119,11 @@ func TestGroupsThatLeaveMemory(t *testing.T) {
 					saved := &incremental.Snapshot{}
 					for step := range 40 {
 						in := incremental.Input{Now: time.Unix(int64(step), 0)}
-						in.Pushes = append(in.Pushes, incremental.Push{Split: "p", Batch: sales(r, small.Sources()[0].Source.Fields, r.IntN(30))})
-						if step == 39 {
-							in.Ticks = append(in.Ticks, incremental.Tick{Kind: incremental.SourceEnded})
+						for s, source := range small.Sources() {
+							in.Pushes = append(in.Pushes, incremental.Push{Source: s, Split: "p", Batch: sales(r, source.Source.Fields, r.IntN(30))})
+							if step == 39 {
+								in.Ticks = append(in.Ticks, incremental.Tick{Source: s, Kind: incremental.SourceEnded})
+							}
 						}
 						stepBoth(t, small, whole, in, workers == 1)
 						var err error

@@ -36,10 +36,11 @@ type Options struct {
 	StrictWatermarks bool
 	// TrackChanges starts the dirty lists of all state tables.
 	TrackChanges bool
-	// OpenStore makes the store where groups go when the state tables hold more than StateLimit bytes; it is called when the first
-	// one goes. nil: all state stays in memory.
+	// OpenStore makes the store where rows go when the state tables hold more than StateLimit bytes, or more than StateRoom has, where there is
+	// one; it is called when the first row goes. nil: all state stays in memory.
 	OpenStore  func() (state.Store, error)
 	StateLimit int64
+	StateRoom  *state.Room // shared with other graphs
 	TimeZone   *time.Location
 	Rand       clock.Rand
 }
@@ -64,7 +65,9 @@ type Graph struct {
 	shownAt time.Time    // EMIT EVERY: the Now of the last emission, or of the first step
 	failed  error
 	cold    *state.Cold // where rows of these tables go
-	evicts  []*state.Table
+	evicts  []evicted
+	pressed bool           // rows that should have left have changes that no checkpoint has
+	room    *state.Share   // nil: all state stays in memory
 	tables  []state.Stored // all, where there is a limit
 	lent    []flow.Lent    // of the pushes of this step
 

@@ -240,8 +240,7 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 		return log.add(&in, keys, ctx.lent)
 	}
 	if bags := j.bagged[port]; bags != nil {
-		bags.add(&in)
-		return nil
+		return bags.add(&in)
 	}
 	own := j.arranged[port]
 	slots, fresh := own.add(&in, keys)
@@ -540,6 +539,15 @@ func (j *join) crossed(own, other *arrangement) []uint32 {
 		}
 		for s := own.head[at[0]]; s != state.NoSlot; s = *own.next.At(s) {
 			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (j *join) evictable() (out []evicted) {
+	for _, b := range j.bagged {
+		if b != nil {
+			out = append(out, b.rows)
 		}
 	}
 	return out

@@ -29,6 +29,9 @@ func (s *rowBags) find(k *joinKeys, chunk []pair, use func([]pair) error) error 
 	if s.rows.Len() == 0 {
 		return nil
 	}
+	if err := s.rows.Fetch(k.hash, k.cols); err != nil {
+		return err
+	}
 	s.blocks = kernels.Sized(s.blocks, k.n)
 	s.rows.Find(k.hash, k.cols, s.blocks)
 	out := pairs{chunk[:0], use}
@@ -54,8 +57,12 @@ func (s *rowBags) at(slots []uint32) func(col int) (arrow.Array, error) {
 
 func (s *rowBags) weightOf(slot uint32) int64 { return s.rows.Weight(slot) }
 
-func (s *rowBags) add(in *Batch) {
+func (s *rowBags) add(in *Batch) error {
+	if err := s.rows.Fetch(in.Hash, in.Cols[s.cols:]); err != nil {
+		return err
+	}
 	s.rows.Add(in.Hash, in.Cols[s.cols:], in.Cols[:s.cols], in.N, in.W)
+	return nil
 }
 
 // endStep returns how many rows have a negative weight.

@@ -439,7 +439,7 @@ func (o *normalize) drop(slots []uint32) error {
 func (o *normalize) Tables() []state.Stored { return []state.Stored{o.rows, o.covered} }
 
 // evictable: of the rows below others there are few.
-func (o *normalize) evictable() []*state.Table { return []*state.Table{o.rows} }
+func (o *normalize) evictable() []evicted { return []evicted{o.rows} }
 
 func (o *normalize) Restored(*fn.Env) error { return nil }
 

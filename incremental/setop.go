@@ -111,11 +111,11 @@ func (s *setOp) Advance(ctx *Ctx, _ flow.Watermark) error {
 func (s *setOp) Tables() []state.Stored { return []state.Stored{s.rows} }
 
 // evictable: what is held back is judged at once, when all of it has to be in memory.
-func (s *setOp) evictable() []*state.Table {
+func (s *setOp) evictable() []evicted {
 	if s.hold != [2]bool{} {
 		return nil
 	}
-	return []*state.Table{s.rows}
+	return []evicted{s.rows}
 }
 
 func (s *setOp) Restored(*fn.Env) error {

@@ -15,6 +15,7 @@ type arena struct {
 	end    uint32
 	free   [classes][]uint32
 	held   int // words
+	given  int // of them, in free small blocks
 }
 
 const (
@@ -56,6 +57,8 @@ func (a *arena) take(class uint8) uint32 {
 		a.free[class] = f[:len(f)-1]
 		if class >= bigClass {
 			a.fill(addr, classWords(class))
+		} else {
+			a.given -= classWords(class)
 		}
 		return addr
 	}
@@ -81,6 +84,7 @@ func (a *arena) moreSmall(need uint32) {
 			class--
 		}
 		a.free[class] = append(a.free[class], a.next)
+		a.given += classWords(class)
 		a.next += uint32(classWords(class))
 	}
 	size := max(int(need)+unit, min(1<<chunkBits, max(64, a.held)))
@@ -121,6 +125,7 @@ func (a *arena) fill(addr uint32, words int) {
 func (a *arena) give(addr uint32, class uint8) {
 	a.free[class] = append(a.free[class], addr)
 	if class < bigClass {
+		a.given += classWords(class)
 		return
 	}
 	n := classWords(class)

@@ -37,6 +37,7 @@ type Bags struct {
 	changed  changedRows // while tracking
 	below    changedRows // rows that had a negative weight at some moment of the step
 	restored *Table      // what Restore took, until Restored
+	cold     *coldBags   // nil: rows do not leave memory
 
 	at       []uint32
 	keyWords []uint64
@@ -102,6 +103,7 @@ func (b *Bags) layOut(nulls bool, wide []int) {
 	}
 	b.changed.layOut(old.row, b.row)
 	b.below.layOut(old.row, b.row)
+	marked := b.cold.relaid()
 	old.blocks.each(func(addr uint32) {
 		block := old.mem.at(addr)
 		words := relaid(old.row, b.row, old.appendRows(nil, addr))
@@ -112,6 +114,7 @@ func (b *Bags) layOut(nulls bool, wide []int) {
 			b.row.keep(row, -1) // it was counted when it came
 		}
 		b.key.keep(block[blockKey:b.head], -1)
+		marked(b, addr, at)
 	})
 }
 
@@ -234,6 +237,9 @@ func (b *Bags) Add(hash []uint64, keys, cols []arrow.Array, n int, w []int64) {
 				row[0] = uint64(weight)
 				block = b.change(block, h, key, row, j-i)
 			}
+		}
+		if b.cold != nil {
+			b.cold.changed(b, block)
 		}
 	}
 	b.sweep()
@@ -378,6 +384,9 @@ func (b *Bags) move(from, to uint32) {
 	for r := b.Rows(from); r.Next(); {
 		b.put(to, b.mem.at(r.At)[:b.row.size])
 	}
+	if b.cold != nil {
+		b.cold.moved(b, from, to)
+	}
 	b.giveBack(from)
 }
 
@@ -402,6 +411,9 @@ func (b *Bags) remove(block, at uint32) uint32 {
 	case n == 0:
 		b.key.release(w[blockKey:b.head])
 		b.unplace(hash, w[blockKey:b.head], block)
+		if b.cold != nil {
+			b.cold.forget(b, block)
+		}
 		b.giveBack(block)
 		return 0
 	case places <= listed:

@@ -92,7 +92,7 @@ func rowNames(ts []types.Type) *rowkey.Encoder {
 func (b *Bags) Name() string { return b.Decl.Name }
 
 // Len implements Stored.
-func (b *Bags) Len() int { return b.rows }
+func (b *Bags) Len() int { return b.rows + b.Out() }
 
 // Touched implements Stored.
 func (b *Bags) Touched() int64 { return b.looks }
@@ -104,6 +104,9 @@ func (b *Bags) Bytes() int64 {
 		if r.texts != nil {
 			n += r.texts.table.Bytes()
 		}
+	}
+	if b.cold != nil {
+		n += b.cold.bytes()
 	}
 	return n
 }
@@ -118,7 +121,12 @@ func (b *Bags) Cut() uint64 {
 }
 
 // Forget implements Stored.
-func (b *Bags) Forget(epoch uint64) { b.changed = b.changed.behind(b, epoch) }
+func (b *Bags) Forget(epoch uint64) {
+	b.changed = b.changed.behind(b, epoch)
+	if b.cold != nil && b.cold.store != nil {
+		b.cold.dirty(b)
+	}
+}
 
 // Clear drops all rows.
 func (b *Bags) Clear() {
@@ -149,7 +157,26 @@ func (b *Bags) Snapshot() (Part, error) {
 			groups = append(groups, g)
 		}
 	})
-	return b.part(rows, groups, 0)
+	if b.Out() == 0 {
+		return b.part(rows, groups, 0)
+	}
+	var cold storedBag
+	if err := b.cold.visit(b, func(hash uint64, value []byte) {
+		before := len(cold.bytes)
+		cold.add(value)
+		for range len(cold.bytes) - before {
+			groups = append(groups, group(hash))
+		}
+	}); err != nil {
+		return Part{}, err
+	}
+	b.pack(cold.columns(b), len(cold.bytes)) // they fitted once, so no row is laid out anew
+	for i, w := range cold.weights {
+		b.rowWords[i*b.row.size] = uint64(w)
+	}
+	p, err := b.part(append(rows, b.rowWords[:len(cold.bytes)*b.row.size]...), groups, 0)
+	b.sweep()
+	return p, err
 }
 
 // Dirty implements Stored.
@@ -233,6 +260,9 @@ func (b *Bags) Restore(p Part, mine func(group uint8) bool) error {
 			cols = append(cols, c)
 		}
 		b.restored = NewTable(b.Decl, cols...)
+		if b.cold != nil {
+			b.restored.Limit(b.cold.in, b.cold.path+"/restored", b.cold.limit)
+		}
 	}
 	return b.restored.Restore(p, mine)
 }
@@ -242,24 +272,51 @@ func (b *Bags) Rearrange(keys func(cols []arrow.Array, n int) (hash []uint64, ke
 	if b.restored == nil {
 		return nil
 	}
-	slots := b.restored.All()
+	from := b.restored
+	b.restored = nil
+	tracking := b.tracking
+	b.tracking = false
+	for more := true; more; {
+		slots := from.All()
+		if err := b.take(from, slots, keys); err != nil {
+			return err
+		}
+		from.discard(slots)
+		if b.cold != nil {
+			if err := b.Evict(b.cold.limit); err != nil {
+				return err
+			}
+		}
+		var err error
+		if more, err = from.More(); err != nil {
+			return err
+		}
+	}
+	b.tracking, b.below = tracking, b.below.behind(b, 1)
+	if b.cold == nil || from.cold.store == nil {
+		return nil
+	}
+	return from.cold.drop()
+}
+
+// take adds rows of a table.
+func (b *Bags) take(from *Table, slots []uint32, keys func(cols []arrow.Array, n int) (hash []uint64, keys []arrow.Array, err error)) error {
 	var cols []arrow.Array
-	for _, c := range b.restored.cols {
+	for _, c := range from.cols {
 		a, err := c.Save(slots)
 		if err != nil {
 			return err
 		}
 		cols = append(cols, a)
 	}
-	b.restored = nil
 	n := len(b.types[1])
 	hash, ks, err := keys(cols[:n], len(slots))
 	if err != nil {
 		return err
 	}
-	tracking := b.tracking
-	b.tracking = false
+	if err := b.Fetch(hash, ks); err != nil {
+		return err
+	}
 	b.Add(hash, ks, cols[:n], len(slots), cols[n].(*array.Int64).Int64Values())
-	b.tracking, b.below = tracking, b.below.behind(b, 1)
 	return nil
 }

@@ -66,6 +66,7 @@ type coldRows struct {
 	seen   seen              // hashes of keys that the store may have: a new key is not asked for
 	marks  Chunked[coldMark] // by slot
 	hand   uint32            // the slot that is looked at next
+	stuck  bool              // rows that had to leave stayed: no checkpoint has their changes
 	at     []byte            // behind the last key that More has given
 	gone   [][]byte          // keys of dropped rows that the store may have
 	slots  []uint32
@@ -90,8 +91,7 @@ func (t *Table) Limit(in *Cold, path string, bytes int64) {
 		panic(errs.Bug("state", "rows of table %s cannot leave memory", t.Decl.Name))
 	}
 	c := &coldRows{in: in, limit: bytes, exact: make([]rowkey.Key, len(t.cols))}
-	c.prefix = StoreKey(path, t.Decl.Name, 0, nil)
-	c.prefix = c.prefix[:len(c.prefix)-1]
+	c.prefix = storePrefix(path, t.Decl.Name)
 	for i, col := range t.cols {
 		c.types = append(c.types, col.State())
 		c.exact[i].Exact = true
@@ -224,7 +224,11 @@ func (c *coldRows) columns(rows []coldRow) []arrow.Array {
 // Evict lets rows leave memory until the table holds about so many bytes. Nobody may hold a slot.
 func (t *Table) Evict(limit int64) error {
 	c := t.cold
-	if c == nil || t.n == 0 {
+	if c == nil {
+		return nil
+	}
+	c.stuck = false
+	if t.n == 0 {
 		return nil
 	}
 	held := t.Bytes() - c.seen.bytes() // which grows with what is out, as the store's own memory does
@@ -243,6 +247,7 @@ func (t *Table) Evict(limit int64) error {
 	}
 	c.marks.Resize(t.room)
 	out := c.choose(t, t.n-keep+keep/64)
+	c.stuck = t.tracking && len(out) < t.n-keep
 	for len(out) > 0 {
 		n := min(fetchRows, len(out))
 		if err := t.evict(out[:n]); err != nil {
@@ -252,6 +257,9 @@ func (t *Table) Evict(limit int64) error {
 	}
 	return nil
 }
+
+// Stuck reports whether rows stayed, when the table was told to hold less, because no checkpoint has their changes.
+func (t *Table) Stuck() bool { return t.cold != nil && t.cold.stuck }
 
 // choose gives up to n rows that may leave, in the order in which the hand comes to them, in two rounds at most.
 func (c *coldRows) choose(t *Table, n int) (out []uint32) {
@@ -323,7 +331,7 @@ func (c *coldRows) lookAgain() error {
 		if !has {
 			continue
 		}
-		from, to := c.group(uint8(g))
+		from, to := groupRange(c.prefix, uint8(g))
 		if err := c.store.Range(from, to, func(p Pair) bool {
 			c.seen.add(binary.BigEndian.Uint64(p.Value))
 			return true
@@ -440,7 +448,7 @@ func (t *Table) More() (more bool, err error) {
 // this table has put there: those of other instances lie between them.
 func (c *coldRows) visit(t *Table, from []byte, row func(coldRow) bool) error {
 	for g, has := range c.has {
-		at, to := c.group(uint8(g))
+		at, to := groupRange(c.prefix, uint8(g))
 		if !has || bytes.Compare(from, to) >= 0 {
 			continue
 		}
@@ -462,9 +470,15 @@ func (c *coldRows) visit(t *Table, from []byte, row func(coldRow) bool) error {
 	return nil
 }
 
-// group is where the keys of a key group begin, and where they have ended.
-func (c *coldRows) group(g uint8) (from, to []byte) {
-	from, to = append(slices.Clone(c.prefix), g), slices.Clone(c.prefix)
+// storePrefix is what the keys of a table begin with in a store.
+func storePrefix(path, table string) []byte {
+	p := StoreKey(path, table, 0, nil)
+	return p[:len(p)-1]
+}
+
+// groupRange is where the keys of a key group begin, and where they have ended.
+func groupRange(prefix []byte, g uint8) (from, to []byte) {
+	from, to = append(slices.Clone(prefix), g), slices.Clone(prefix)
 	if g == Groups-1 {
 		to[len(to)-1]++ // of the table's name, which no 0xff ends
 		return from, to

@@ -50,6 +50,11 @@ func (t *texts) keys(typ types.Type, a arrow.Array, n int) Keys {
 	return k
 }
 
+// live is the memory of the values that rows use, roughly.
+func (t *texts) live() int64 {
+	return int64(float64(t.table.Bytes()) * float64(t.table.Len()) / float64(max(1, t.table.Slots())))
+}
+
 // array is the values of numbers.
 func (t *texts) array(typ types.Type, numbers []uint64) arrow.Array {
 	return rowkey.Decode([]types.Type{typ}, t.exact, len(numbers), func(i int) []byte { return t.table.Key(uint32(numbers[i])) })[0]

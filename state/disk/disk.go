@@ -1,6 +1,6 @@
-// Package disk opens the state.Store that this build keeps on disk: Pebble, or RocksDB with the tag rocksdb.
+// Package disk opens the state.Store that this build keeps on disk: pages, or Pebble or RocksDB with the tag of that name.
 //
-// Invariant: the two are told apart here and nowhere else; both pass the suite of state/statetest.
+// Invariant: they are told apart here and nowhere else; all pass the suite of state/statetest.
 package disk
 
 import (

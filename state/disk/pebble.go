@@ -1,4 +1,4 @@
-//go:build !rocksdb
+//go:build pebble && !rocksdb
 
 package disk
 
@@ -10,8 +10,8 @@ import (
 // Kind names the store.
 const Kind = "pebble"
 
-// Open makes an empty store in a folder, which is emptied if an earlier process has left one. It caches about as many bytes of blocks
-// as it is told.
+// Open makes an empty store in a folder, which is emptied if an earlier process has left one. Stores with a cache of their own give it about as many
+// bytes as they are told.
 func Open(path string, cache int64) (state.Store, error) {
 	s, err := pebble.Open(path, cache)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // Kind names the store.
 const Kind = "rocksdb"
 
-// Open makes an empty store in a folder, which is emptied if an earlier process has left one. It caches about as many bytes of blocks
-// as it is told.
+// Open makes an empty store in a folder, which is emptied if an earlier process has left one. Stores with a cache of their own give it about as many
+// bytes as they are told.
 func Open(path string, cache int64) (state.Store, error) {
 	s, err := rocks.Open(path, cache)
 	if err != nil {
