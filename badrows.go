@@ -8,6 +8,7 @@ import (
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/rules"
+	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/incremental"
 )
 
@@ -40,11 +41,18 @@ func (q *Query) BadRows() int64 { return q.bad.Load() }
 func (q *Query) keepBad(to *keptRows, pipeline string, rows []flow.BadRow) {
 	for _, b := range rows {
 		if b.Row == "" {
-			to.add(pipeline, b.Source, b.Split, b.Position, b.Error, b.Raw, b.Time.UnixMicro(), nil, nil)
+			to.add(pipeline, b.Source, b.Split, b.Position, b.Error, b.Raw, b.Time.UnixMicro(), nil, nil, bytesOrNull(b.Key))
 		} else {
-			to.add(pipeline, b.Source, b.Split, b.Position, b.Error, nil, b.Time.UnixMicro(), b.Row, q.text)
+			to.add(pipeline, b.Source, b.Split, b.Position, b.Error, nil, b.Time.UnixMicro(), b.Row, q.text, nil)
 		}
 	}
+}
+
+func bytesOrNull(b []byte) types.Value {
+	if b == nil {
+		return nil
+	}
+	return b
 }
 
 // failedOn names the row in an error of a batch run.

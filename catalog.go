@@ -28,7 +28,8 @@ type entry struct {
 	mat    *matView
 	source *plan.Source // stream, or table over a connector
 	sink   *sinkEntry
-	sql    string // CREATE statement, for SHOW
+	sql    string         // CREATE statement, for SHOW
+	origin *ConnectorSpec // of a stream over a connector
 }
 
 type sinkEntry struct {
@@ -130,8 +131,11 @@ type scopeCatalog struct {
 	used   []*entry                 // what the statement reads, for dependencies
 	// reading: a materialized view is read as its rows; otherwise (in the definition of another view) as its query.
 	reading bool
-	values  []types.Type             // of the columns that an INSERT's VALUES fill
-	opened  map[string]flow.Relation // files, so that all that mention them see the same
+	// following: __late and __bad are read as streams of what comes; otherwise as the rows that are there.
+	following bool
+	kept      bool                     // the statement reads __late or __bad
+	values    []types.Type             // of the columns that an INSERT's VALUES fill
+	opened    map[string]flow.Relation // files, so that all that mention them see the same
 }
 
 var _ bind.Catalog = (*scopeCatalog)(nil)
@@ -173,11 +177,14 @@ func (c *scopeCatalog) Resolve(name []string) (*bind.Relation, error) {
 		}
 		return nil, errs.New(errs.Schema, "bind", "%q is a sink; it can be written, not read", e.name)
 	}
-	switch strings.ToLower(base) {
-	case flow.LateRelation:
-		return &bind.Relation{Source: c.s.late.source(flow.LateRelation)}, nil
-	case flow.BadRelation:
-		return &bind.Relation{Source: c.s.bad.source(flow.BadRelation)}, nil
+	for _, k := range []*keptRows{c.s.late, c.s.bad} {
+		if strings.EqualFold(base, k.name) {
+			c.kept = true
+			if c.following {
+				return &bind.Relation{Source: k.followed(c.s)}, nil
+			}
+			return &bind.Relation{Source: k.source()}, nil
+		}
 	}
 	if rel := c.local(base); rel != nil {
 		return &bind.Relation{Source: &plan.Source{Name: base, Relation: rel, Fields: rel.Fields()}}, nil
@@ -276,6 +283,13 @@ func (c *scopeCatalog) TableFunction(name string, args []types.Value, argTypes [
 		}
 		return &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}, nil
 	}
+	if lower == "state" {
+		rel, err := c.s.stateRelation(c.ctx, args)
+		if err != nil {
+			return nil, err
+		}
+		return &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}, nil
+	}
 	for i := range all.Sources {
 		src := &all.Sources[i]
 		for _, f := range src.Functions {
@@ -328,7 +342,7 @@ func optionText(v types.Value) string {
 }
 
 func (c *scopeCatalog) TableFunctions() []string {
-	names := []string{"range", "generate_series"}
+	names := []string{"range", "generate_series", "state"}
 	for _, s := range all.Sources {
 		names = append(names, s.Functions...)
 	}

@@ -26,6 +26,7 @@ type setting struct {
 type config struct {
 	stateDir         string
 	checkpointURL    string
+	fromSavepoint    string
 	checkpointMS     int64
 	maxWatermarkLag  int64 // ms
 	maxSplitLead     int64 // ms
@@ -57,6 +58,7 @@ var settings = []setting{
 		_, _, err := objstore.For(v)
 		return err
 	}, func(c *config) string { return c.checkpointURL }},
+	plain("from_savepoint", "", "the savepoint from which pipelines without checkpoints begin, or a folder that has one for each of them by its id; it stays as it is", func(c *config) *string { return &c.fromSavepoint }),
 	millis("checkpoint_interval_ms", "time between checkpoints", func(c *config) *int64 { return &c.checkpointMS }),
 	millis("max_watermark_lag_ms", "upper bound of allowed lateness", func(c *config) *int64 { return &c.maxWatermarkLag }),
 	millis("max_split_lead_ms", "how far one split may run ahead of the slowest, in event time", func(c *config) *int64 { return &c.maxSplitLead }),

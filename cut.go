@@ -41,6 +41,17 @@ func (r *runner) gather() (*cut, error) {
 	if len(r.feed) == 0 { // otherwise nothing is waited for
 		timer = r.timer()
 	}
+	// When rows wait too, a lost lease and a stop are not left to chance.
+	select {
+	case <-r.durable.lost():
+		return nil, r.takenOver()
+	default:
+	}
+	select {
+	case drain := <-r.stopping:
+		return r.stopped(c, drain), nil
+	default:
+	}
 	drained := false
 	select {
 	case f := <-r.feed:
@@ -48,26 +59,36 @@ func (r *runner) gather() (*cut, error) {
 	case <-r.tables.wake:
 	case <-r.durable.landed():
 	case <-r.durable.lost():
-		return nil, errs.New(errs.Checkpoint, "run", "another process has taken over the pipeline %q", r.name).WithHint("one process at a time runs a pipeline; give the other one another id, or stop it")
+		return nil, r.takenOver()
 	case <-timer:
 		c.tick = r.every > 0
 	case drain := <-r.stopping:
-		r.setState("stopping")
-		if !drain {
-			return nil, nil
-		}
-		r.stopReading()
-		go func() {
-			r.readers.Wait()
-			close(r.drained)
-		}()
-		return c, nil
+		return r.stopped(c, drain), nil
 	case <-r.drained:
 		drained = true
 	case <-r.ctx.Done():
 		return nil, cancelled(r.ctx)
 	}
 	return r.fill(c, drained)
+}
+
+// takenOver is why a run ends whose lease another process has.
+func (r *runner) takenOver() error {
+	return errs.New(errs.Checkpoint, "run", "another process has taken over the pipeline %q", r.name).WithHint("one process at a time runs a pipeline; give the other one another id, or stop it")
+}
+
+// stopped is what a stop makes of a cut: nothing, or with drain a step after which the readers' end is waited for.
+func (r *runner) stopped(c *cut, drain bool) *cut {
+	r.setState("stopping")
+	if !drain {
+		return nil
+	}
+	r.stopReading()
+	go func() {
+		r.readers.Wait()
+		close(r.drained)
+	}()
+	return c
 }
 
 // fill takes what else is there.
@@ -192,7 +213,7 @@ func (r *runner) take(f fed, c *cut) {
 	src := r.inputs[f.source]
 	sp := r.splitOf(f, c)
 	if b := f.rows.Batch; b != nil || len(f.rows.Bad) > 0 || f.rows.Watermark != nil || f.rows.Idle || f.ended {
-		p := incremental.Push{Source: f.source, Split: f.split, Bad: f.rows.Bad, Watermark: f.rows.Watermark, Idle: f.rows.Idle, End: f.ended}
+		p := incremental.Push{Source: f.source, Split: f.split, Bad: r.provenance(f), Watermark: f.rows.Watermark, Idle: f.rows.Idle, End: f.ended}
 		if b != nil && b.NumRows() > 0 {
 			p.Batch, p.Lent = r.borrow(f)
 			p.Places = f.rows.Places
@@ -212,6 +233,23 @@ func (r *runner) take(f fed, c *cut) {
 		c.in.Ticks = append(c.in.Ticks, incremental.Tick{Source: f.source, Kind: incremental.SourceEnded})
 	}
 	r.countRead(f)
+}
+
+// provenance completes what a decoder told of rows that are bad: it need not know the stream's name, nor what time it is.
+func (r *runner) provenance(f fed) []flow.BadRow {
+	for i := range f.rows.Bad {
+		b := &f.rows.Bad[i]
+		if b.Source == "" {
+			b.Source = r.inputs[f.source].info.Source.Name
+		}
+		if b.Split == "" {
+			b.Split = f.split
+		}
+		if b.Time.IsZero() {
+			b.Time = r.s.clock.Now()
+		}
+	}
+	return f.rows.Bad
 }
 
 // moved notes where the split's reader is, and where the rows end that a step takes: not within a source transaction.

@@ -22,7 +22,8 @@ type claim struct {
 	pos                  errs.Pos
 	kind                 string
 	replace, ifNotExists bool
-	uses                 []*entry // what a materialized view was made of
+	uses                 []*entry       // what a materialized view was made of
+	origin               *ConnectorSpec // of a stream over a connector
 }
 
 // vacant claims a name; exists reports that IF NOT EXISTS leaves nothing to do.

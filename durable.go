@@ -38,6 +38,7 @@ type durable struct {
 	r     *runner
 	w     *sinkWriter
 	store *checkpoint.Store
+	leave func()               // gives the pipeline's name in this process back
 	sink  connectors.Committer // nil: rows are written at least once
 	held  bool                 // the checkpoint keeps the sink's rows
 
@@ -62,6 +63,7 @@ type barrier struct {
 	sections []checkpoint.Section
 	staged   chan staged
 	upTo     []map[string]flow.Position // of each source
+	kept     keptMarks                  // of the late and bad rows that it has
 }
 
 // afterStep takes a barrier when one is due.
@@ -202,7 +204,7 @@ func (d *durable) copy() (*barrier, error) {
 		b.upTo = append(b.upTo, upTo)
 	}
 	b.sections = append(b.sections, d.kept.sections()...)
-	d.kept = keptSince{}
+	d.kept, b.kept = keptSince{}, r.s.keptMarks(r.name)
 	return b, nil
 }
 
@@ -232,6 +234,7 @@ func (d *durable) through(b *barrier) error {
 	}
 	checkpoint.Phase(checkpoint.Published, m.Epoch)
 	d.last = m
+	d.r.s.showKept(d.r.name, b.kept)
 	if link != nil {
 		if err := d.commit(ctx, *link, rows); err != nil {
 			return err
@@ -336,6 +339,7 @@ func (d *durable) close() error {
 	if d == nil || d.store == nil {
 		return nil
 	}
+	defer d.leave()
 	return d.store.Close()
 }
 
@@ -362,7 +366,7 @@ func (d *durable) keep(out incremental.Output) {
 		return
 	}
 	if d.kept.late == nil {
-		d.kept.late, d.kept.bad = newKeptRows(lateFields), newKeptRows(badFields)
+		d.kept.late, d.kept.bad = newKeptRows(flow.LateRelation, lateFields), newKeptRows(flow.BadRelation, badFields)
 	}
 	keepLate(d.kept.late, d.r.name, out)
 	d.r.q.keepBad(d.kept.bad, d.r.name, out.Bad)
@@ -375,7 +379,7 @@ func (k *keptSince) sections() []checkpoint.Section {
 		rows *keptRows
 	}{{flow.LateRelation, k.late}, {flow.BadRelation, k.bad}} {
 		if of.rows != nil && len(of.rows.rows) > 0 {
-			out = append(out, checkpoint.Section{Kind: checkpoint.Log, Owner: of.name, Rows: of.rows.batches()})
+			out = append(out, checkpoint.Section{Kind: checkpoint.Log, Owner: of.name, Rows: of.rows.stored()})
 		}
 	}
 	return out

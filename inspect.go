@@ -33,11 +33,15 @@ func Inspect(ctx context.Context, url, pipeline string) (string, error) {
 		return "", err
 	}
 	if len(found.Epochs) == 0 {
-		return "", errs.New(errs.State, "inspect", "there are no checkpoints of the pipeline %q at %s", pipeline, url).
-			WithHint("the folder below the checkpoint URL has the pipeline's id: of INSERT INTO the name of the sink")
+		return "", noCheckpoints(pipeline, url)
 	}
 	text, err := json.Marshal(found)
 	return string(text), err
+}
+
+func noCheckpoints(pipeline, url string) error {
+	return errs.New(errs.State, "inspect", "there are no checkpoints of the pipeline %q at %s", pipeline, url).
+		WithHint("the folder below the checkpoint URL has the pipeline's id: of INSERT INTO the name of the sink")
 }
 
 // Savepoint copies a pipeline's newest checkpoint, or that of an epoch, to a folder of its own, which stays until somebody deletes it.
@@ -58,7 +62,7 @@ func Savepoint(ctx context.Context, url, pipeline string, epoch int64, to string
 		return err
 	}
 	if m == nil {
-		return errs.New(errs.State, "savepoint", "there are no checkpoints of the pipeline %q at %s", pipeline, url)
+		return noCheckpoints(pipeline, url)
 	}
 	return store.Savepoint(ctx, m, to)
 }

@@ -62,7 +62,7 @@ func (q *Query) Manual(o ManualOptions) (*Manual, error) {
 		return nil, errs.As(err).WithSQL(q.text)
 	}
 	m := &Manual{s: q.s, q: q, query: opt, opts: q.s.graphOptions(), clock: clock.NewFake(time.UnixMicro(o.NowUS).UTC()),
-		late: newKeptRows(lateFields), bad: newKeptRows(badFields), ended: map[int]bool{}, kept: map[int]bool{}}
+		late: newKeptRows(flow.LateRelation, lateFields), bad: newKeptRows(flow.BadRelation, badFields), ended: map[int]bool{}, kept: map[int]bool{}}
 	m.opts.TrackChanges = o.Checkpoints
 	if o.Parallelism > 0 {
 		m.opts.Parallelism = o.Parallelism

@@ -74,7 +74,11 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 		}
 	}
 	go w.work(r.cancel)
-	r.start(func() { s.runs.remove(h) })
+	r.start(func() {
+		s.runs.remove(h)
+		s.late.look()
+		s.bad.look()
+	})
 	return h, nil
 }
 

@@ -32,6 +32,7 @@ type Query struct {
 	columns []types.Field // of the result, without the weight
 	fixed   []arrow.RecordBatch
 	sink    *SinkSpec // INSERT INTO sink SELECT over live input: run it as a pipeline
+	follows bool      // it reads __late or __bad: what other runs leave out, when it runs incrementally
 
 	divert bool         // on_error = 'bad'
 	bad    atomic.Int64 // rows that the last batch run left out
@@ -43,8 +44,9 @@ func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Quer
 		return nil, err
 	}
 	q := &Query{s: s, txn: s.transactionOf(ctx), text: text, bound: bound, live: bound, divert: s.cfg.Load().onError == onErrorBad}
-	if slices.ContainsFunc(cat.used, func(e *entry) bool { return e.mat != nil }) {
-		following := &scopeCatalog{s: s, cat: cat.cat, ctx: ctx, locals: cat.locals}
+	q.follows = cat.kept
+	if cat.kept || slices.ContainsFunc(cat.used, func(e *entry) bool { return e.mat != nil }) {
+		following := &scopeCatalog{s: s, cat: cat.cat, ctx: ctx, locals: cat.locals, following: true}
 		if q.live, err = bind.New(following, bind.Options{SQL: text}).Query(st); err != nil {
 			return nil, err
 		}
@@ -91,6 +93,10 @@ func (q *Query) Followed() bool {
 
 // Pipeline reports whether the statement was INSERT INTO sink SELECT … over live input, which Start runs.
 func (q *Query) Pipeline() bool { return q.sink != nil }
+
+// Follows reports whether the query, when it runs incrementally, takes what other pipelines of the session leave out: __late or __bad. With
+// until='latest' it ends behind them.
+func (q *Query) Follows() bool { return q.follows }
 
 // batchPlan optimizes for one run over bounded input.
 func (q *Query) batchPlan() (*plan.Query, []rules.Applied, error) {

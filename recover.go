@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,10 +27,18 @@ var pipelineID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 func (p *Pipeline) id() (string, error) {
 	id := p.spec.ID
 	if id == "" {
+		options := p.spec.Options // of a callable its name
+		if p.spec.Func == nil {
+			_, set, err := parseSink(p.spec.ConnectorSpec)
+			if err != nil {
+				return "", err
+			}
+			options = set.Shown() // no secrets: they change, and the pipeline stays what it is
+		}
 		h := sha256.New()
 		h.Write([]byte(p.q.statement() + "\x00" + p.spec.Connector))
-		for _, k := range []string{"topic", "path", "table", "catalog"} {
-			h.Write([]byte("\x00" + p.spec.Options[k]))
+		for _, k := range slices.Sorted(maps.Keys(options)) {
+			h.Write([]byte("\x00" + k + "\x00" + options[k]))
 		}
 		id = "query-" + hex.EncodeToString(h.Sum(nil)[:6])
 	}
@@ -68,15 +77,29 @@ func (p *Pipeline) checkExactlyOnce() error {
 }
 
 // newDurable opens a pipeline's checkpoints and brings the run to the newest of them. The sink is opened behind.
-func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id string) (*durable, error) {
+func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id string) (_ *durable, err error) {
+	leave, err := enter(r.cfg.checkpointURL, id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			leave()
+		}
+	}()
 	store, err := checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version,
 		Warn: func(err error) { r.warned(err) }})
 	if err != nil {
 		return nil, err
 	}
-	d := &durable{r: r, w: w, store: store}
-	if err := guarded(func() error { return d.begin(ctx, p.q, id) }); err != nil {
-		_ = store.Close()
+	d := &durable{r: r, w: w, store: store, leave: leave}
+	if err := guarded(func() error {
+		if err := d.fork(ctx, id); err != nil {
+			return err
+		}
+		return d.begin(ctx, p.q, id)
+	}); err != nil {
+		_ = d.close()
 		return nil, err
 	}
 	return d, nil
@@ -115,6 +138,11 @@ func (d *durable) begin(ctx context.Context, q *Query, id string) error {
 			return checkpointFailed(err)
 		}
 	}
+	if d.last.Step == 0 { // it begins anew: what another run of its name has left in the session is not its own
+		d.r.s.late.replace(id, nil)
+		d.r.s.bad.replace(id, nil)
+	}
+	d.r.s.beginKept(id, d.last.Run, q.follows)
 	d.epoch, d.r.stats.Epoch = d.last.Epoch, int64(d.last.Epoch)
 	d.due = d.r.s.clock.Now().Add(d.interval())
 	return nil
@@ -136,6 +164,14 @@ func (r *runner) fingerprints() (map[string]string, string, error) {
 	}
 	out[sinkName] = columns.String()      // rows that wait for the sink have them
 	out["emit"] = r.graph.Emit().String() // another policy knows nothing of what is held back
+	for _, in := range r.inputs {
+		columns.Reset()
+		for _, c := range in.info.Columns {
+			f := in.info.Source.Fields[c]
+			fmt.Fprintf(&columns, "%q %s, ", f.Name, f.Type)
+		}
+		out[sourcePrint+in.info.Source.Name] = strings.TrimSuffix(columns.String(), ", ")
+	}
 	return out, text, nil
 }
 
@@ -155,16 +191,26 @@ var (
 	secretOption = regexp.MustCompile(`(?i)(\b\w*(?:password|secret|token)\w*\s*(?:=>|:=|=)\s*)'(?:[^']|'')*'`)
 )
 
+// sourcePrint begins the entries beside the operators' that have the columns which are read of a source: those that were inferred may be others
+// when other files are there.
+const sourcePrint = "columns of "
+
 // sameQuery refuses state of another plan.
 func sameQuery(m *checkpoint.Manifest, prints map[string]string, id string) error {
 	var differ []string
 	for path, print := range m.Operators {
-		if prints[path] != print {
+		name, ofSource := strings.CutPrefix(path, sourcePrint)
+		switch {
+		case prints[path] == print:
+		case ofSource && prints[path] != "":
+			return errs.New(errs.State, "restore", "the stream %q has other columns than when the pipeline %q was started: it has %s, and its checkpoints know %s", name, id, prints[path], print).
+				WithHint("declare the columns (CREATE STREAM %s (%s) …): those that are inferred depend on what is there", name, print)
+		case !ofSource:
 			differ = append(differ, path)
 		}
 	}
 	for path := range prints {
-		if m.Operators[path] == "" {
+		if m.Operators[path] == "" && !strings.HasPrefix(path, sourcePrint) { // checkpoints of an earlier version do not say it
 			differ = append(differ, path)
 		}
 	}

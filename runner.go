@@ -137,6 +137,10 @@ func (q *Query) newRunner(ctx context.Context, o runOptions) (*runner, error) {
 	g.RunIn(r.ctx)
 	r.reading, r.stopReading = context.WithCancel(r.ctx)
 	r.stats.State, r.stats.Pipeline = "starting", o.name
+	if q.follows {
+		q.s.late.skip(o.name)
+		q.s.bad.skip(o.name)
+	}
 	for _, info := range g.Sources() {
 		in := &input{info: info, splits: map[string]*splitFeed{}, stats: SourceMetrics{Positions: map[string]string{}}}
 		if info.Source.Stream != nil {

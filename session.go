@@ -49,7 +49,7 @@ func Open(given map[string]string) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{opened: cfg, clock: clock.Wall{}, turn: newTurn(), loading: map[*matView]bool{}, memory: exec.NewBudget(cfg.memoryLimit),
-		late: newKeptRows(lateFields), bad: newKeptRows(badFields)}
+		late: newKeptRows(flow.LateRelation, lateFields), bad: newKeptRows(flow.BadRelation, badFields)}
 	s.cat.Store(newCatalog())
 	s.cfg.Store(cfg)
 	s.rand = clock.Shared(clock.NewRand(uint64(s.clock.Now().UnixNano())))

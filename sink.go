@@ -71,8 +71,11 @@ func (s *Session) insertIntoSink(ctx context.Context, cat *scopeCatalog, e *entr
 		}
 		q.columns = want
 	}
-	q.sink = &SinkSpec{ConnectorSpec: e.sink.spec, ID: s.sinkID(e.name, text)}
-	if q.Followed() {
+	q.sink = &SinkSpec{ConnectorSpec: e.sink.spec}
+	if q.Followed() || q.follows {
+		if q.sink.ID, err = s.sinkID(e.name, text); err != nil {
+			return nil, placed(err, st.Table.Position())
+		}
 		return q, nil
 	}
 	n, err := q.writeBatch(ctx, e.sink.spec)
@@ -83,23 +86,44 @@ func (s *Session) insertIntoSink(ctx context.Context, cat *scopeCatalog, e *entr
 }
 
 // sinkID names the pipeline of an INSERT INTO a sink: as the sink, and from the second statement on with its number. The same statement is the same
-// pipeline, so a script gives the same names each time.
-func (s *Session) sinkID(sink, text string) string {
+// pipeline, so a script gives the same names each time. A name that another sink's pipeline has is refused: they would share their checkpoints.
+func (s *Session) sinkID(sink, text string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text = strings.TrimSpace(text)
 	at := slices.Index(s.inserts[sink], text)
-	if at < 0 {
-		if s.inserts == nil {
-			s.inserts = map[string][]string{}
-		}
-		at = len(s.inserts[sink])
-		s.inserts[sink] = append(s.inserts[sink], text)
+	if at >= 0 {
+		return numbered(sink, at), nil
 	}
+	at = len(s.inserts[sink])
+	id := numbered(sink, at)
+	for other, statements := range s.inserts {
+		for i := range statements {
+			if other != sink && numbered(other, i) == id {
+				return "", sharedID(id, other, sink)
+			}
+		}
+	}
+	if e := s.cat.Load().get(id); at > 0 && e != nil && e.sink != nil {
+		return "", sharedID(id, e.name, sink)
+	}
+	if s.inserts == nil {
+		s.inserts = map[string][]string{}
+	}
+	s.inserts[sink] = append(s.inserts[sink], text)
+	return id, nil
+}
+
+func numbered(sink string, at int) string {
 	if at == 0 {
 		return sink
 	}
 	return fmt.Sprintf("%s-%d", sink, at+1)
+}
+
+func sharedID(id, one, other string) error {
+	return errs.New(errs.Usage, "run", "%q would name two pipelines: one into the sink %q, one into %q", id, one, other).
+		WithHint("an id is the sink's name, and from the second statement into it on with -2, -3, …: give one of the sinks another name")
 }
 
 // writeBatch runs the query as batch into a sink and makes the rows visible.

@@ -65,6 +65,7 @@ func (s *Session) createSource(ctx context.Context, c claim, spec StreamSpec) er
 	if b := s.cfg.Load().kafkaBrokers; src.Name == "kafka" && options["brokers"] == "" && b != "" {
 		options["brokers"] = b
 	}
+	c.origin = &ConnectorSpec{src.Name, options}
 	set, err := src.Options.Parse("connector '"+src.Name+"'", options)
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ func (s *Session) createSource(ctx context.Context, c claim, spec StreamSpec) er
 	if err != nil {
 		return err
 	}
-	req := connectors.OpenRequest{Name: c.name, Settings: set, Schema: fields, Key: key, Clock: s.clock}
+	req := connectors.OpenRequest{Name: c.name, Settings: set, Schema: fields, Key: key, Clock: s.clock, Other: opener{s}}
 	if c.kind == "STREAM" {
 		if src.Stream == nil {
 			return errs.New(errs.Usage, "create stream", "the connector %q cannot be read as a stream", src.Name)
@@ -97,7 +98,7 @@ func (s *Session) createSource(ctx context.Context, c claim, spec StreamSpec) er
 	if err != nil {
 		return err
 	}
-	return s.install(c, &entry{name: c.name, source: &plan.Source{Name: c.name, Relation: rel, Fields: rel.Fields()}})
+	return s.install(c, &entry{name: c.name, source: &plan.Source{Name: c.name, Relation: rel, Fields: rel.Fields()}, origin: c.origin})
 }
 
 // keyNames is the PRIMARY KEY as it was declared, or as the option primary_key lists it.
@@ -193,7 +194,7 @@ func (s *Session) addStream(c claim, st flow.Stream, watermark, eventTime string
 		spec.IdleTimeout = cfg.idleTimeout
 		src.Watermark = spec
 	}
-	return s.install(c, &entry{name: c.name, source: src})
+	return s.install(c, &entry{name: c.name, source: src, origin: c.origin})
 }
 
 // watermark reads how a stream tells event time: a watermark expression, whose one column is the event time unless

@@ -175,6 +175,19 @@ func (s *Store) holder(ctx context.Context) (*Holder, error) {
 	return &Holder{l.Host, l.PID, l.Fence, l.Version, l.Released}, nil
 }
 
+// Log visits the rows of a log, such as __bad, as they are at a manifest, in the order in which they came. The objects that hold them are verified first.
+func (s *Store) Log(ctx context.Context, m *Manifest, owner string, visit func(arrow.RecordBatch) error) error {
+	of := keepSections(m.Objects, func(_ Object, at SectionIndex) bool { return at.Kind == Log && at.Owner == owner })
+	return s.Read(ctx, &Manifest{Epoch: m.Epoch, Objects: of}, func(sec Section) error {
+		for _, b := range sec.Rows {
+			if err := visit(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // State visits the rows of a state table as they are at a manifest: each key once, sorted by key group and key. The columns are those of state.Part.
 // The objects that hold them are verified first.
 func (s *Store) State(ctx context.Context, m *Manifest, owner, table string, visit func(arrow.RecordBatch) error) error {

@@ -32,6 +32,9 @@ func (s *Store) savepoint(ctx context.Context, m *Manifest, objects objstore.Sto
 	} else if there != nil && (there.Epoch != m.Epoch || there.Run != m.Run) {
 		return errs.New(errs.Usage, "savepoint", "%s holds epoch %d of the pipeline %q already", dir, there.Epoch, there.Pipeline).WithHint("name a folder that is empty")
 	}
+	if err := to.holdsOnly(ctx, m); err != nil {
+		return err
+	}
 	release, err := s.Hold(ctx, m.Epoch)
 	if err != nil {
 		return err
@@ -57,6 +60,21 @@ func (s *Store) savepoint(ctx context.Context, m *Manifest, objects objstore.Sto
 		return errs.New(errs.Usage, "savepoint", "%s holds another epoch %d already", dir, m.Epoch).WithHint("name a folder that is empty")
 	}
 	return err
+}
+
+// holdsOnly refuses a folder with other files than an earlier attempt at this very savepoint has left: what reads folders would take them for its own, and
+// the folder of a pipeline that runs would be damaged.
+func (s *Store) holdsOnly(ctx context.Context, m *Manifest) error {
+	found, err := s.list(ctx, "**/*")
+	if err != nil {
+		return err
+	}
+	for _, name := range found {
+		if name != manifestName(m.Epoch) && !slices.ContainsFunc(m.Objects, func(o Object) bool { return o.Name == name }) {
+			return errs.New(errs.Usage, "savepoint", "%s is not empty: it holds %s", s.dir, name).WithHint("name a folder that is empty")
+		}
+	}
+	return nil
 }
 
 // From copies a savepoint's objects into the folder of a pipeline that has no checkpoints yet, and gives its manifest, which is not published: it is to be

@@ -44,6 +44,30 @@ type OpenRequest struct {
 	Schema   []types.Field // declared columns; nil: infer
 	Key      []string      // declared PRIMARY KEY; may be empty
 	Clock    clock.Clock   // nil is the wall clock
+	Other    Opener        // opens the parts of a source that is made of others
+}
+
+// Opener opens sources for a source that is made of others.
+type Opener interface {
+	// Part finds what an option names: a table or a stream of the session, or a source as JSON.
+	Part(text string) (Part, error)
+	Relation(ctx context.Context, name string, p Part) (flow.Relation, error)
+	Stream(ctx context.Context, name string, p Part) (flow.Stream, error)
+}
+
+// Part is a source that another is made of.
+type Part struct {
+	Connector string
+	Options   map[string]string
+	Schema    []types.Field // nil: infer
+}
+
+// Offsets is a stream whose splits number their records, so that it can be read from any of them on.
+type Offsets interface {
+	// PositionAt is where the record of an offset comes next.
+	PositionAt(offset int64) flow.Position
+	// Held are the offsets that each split has now: from the first, to behind the last.
+	Held(ctx context.Context) (map[string][2]int64, error)
 }
 
 // Time returns the clock of the request.

@@ -203,6 +203,24 @@ func (s *stream) spans(ctx context.Context, committed bool) (map[int32]span, err
 	})
 }
 
+// PositionAt is where the record of an offset comes next, in this topic.
+func (s *stream) PositionAt(offset int64) flow.Position {
+	return flow.Position(position{offset, -1, s.id()}.String())
+}
+
+// Held are the offsets that the partitions have now.
+func (s *stream) Held(ctx context.Context) (map[string][2]int64, error) {
+	spans, err := s.spans(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][2]int64{}
+	for p, sp := range spans {
+		out[strconv.Itoa(int(p))] = [2]int64{sp.begin, sp.end}
+	}
+	return out, nil
+}
+
 // Open reads a partition from an offset, or from where the option start says.
 func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position) (flow.Reader, error) {
 	n, err := strconv.ParseInt(split.ID, 10, 32)
@@ -371,7 +389,7 @@ func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
 		out.Bytes += int64(len(rec.Key) + len(rec.Value))
 		if err != nil {
 			out.Bad = append(out.Bad, flow.BadRow{Source: r.s.name, Split: r.split, Position: strconv.FormatInt(rec.Offset, 10),
-				Raw: bytes.Clone(rec.Value), Error: err.Error(), Time: r.s.clock.Now()})
+				Raw: bytes.Clone(rec.Value), Key: bytes.Clone(rec.Key), Error: err.Error(), Time: r.s.clock.Now()})
 		}
 	}
 	r.recs = r.recs[done:]

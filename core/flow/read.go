@@ -198,6 +198,7 @@ type BadRow struct {
 	Source, Split string
 	Position      string
 	Raw           []byte // what did not decode
+	Key           []byte // of the message that it was; nil: none
 	Row           string // the row that an expression failed on, as a struct
 	Error         string
 	Time          time.Time // of ingestion; of the step or the batch run for an expression
