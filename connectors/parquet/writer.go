@@ -25,8 +25,7 @@ var Sink = connectors.Sink{
 	),
 	Extensions: []string{".parquet"},
 	Open: func(ctx context.Context, req connectors.SinkRequest) (connectors.Writer, error) {
-		codec := map[string]compress.Compression{"snappy": compress.Codecs.Snappy, "zstd": compress.Codecs.Zstd, "gzip": compress.Codecs.Gzip,
-			"uncompressed": compress.Codecs.Uncompressed}[req.Settings.String("compression")]
+		codec := Codecs[req.Settings.String("compression")]
 		group := max(req.Settings.Int("row_group_size"), 1)
 		return files.NewWriter(ctx, req, files.SinkFormat{Name: "the Parquet sink", Extensions: []string{".parquet"},
 			New: func(w io.Writer, fields []types.Field) (files.Encoder, error) {
