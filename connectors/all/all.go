@@ -10,6 +10,7 @@ import (
 	"github.com/riverbed/riverbed/connectors/csv"
 	"github.com/riverbed/riverbed/connectors/delta"
 	"github.com/riverbed/riverbed/connectors/generator"
+	"github.com/riverbed/riverbed/connectors/hybrid"
 	"github.com/riverbed/riverbed/connectors/json"
 	"github.com/riverbed/riverbed/connectors/kafka"
 	"github.com/riverbed/riverbed/connectors/memory"
@@ -25,6 +26,7 @@ var Sources = []connectors.Source{
 	arrowipc.Source,
 	delta.Source,
 	kafka.Source,
+	hybrid.Source,
 	postgres.Source,
 	generator.Source,
 	memory.Source,

@@ -10,6 +10,7 @@ from riverbed.connectors.base import Connector
 from riverbed.connectors.delta import Delta
 from riverbed.connectors.files import ArrowIpc, Csv, Json, Parquet
 from riverbed.connectors.generator import Generator
+from riverbed.connectors.hybrid import Hybrid
 from riverbed.connectors.kafka import Kafka
 from riverbed.connectors.memory import MemoryStream
 from riverbed.connectors.postgres import Postgres
@@ -23,6 +24,7 @@ __all__ = [
     "Csv",
     "Delta",
     "Generator",
+    "Hybrid",
     "Json",
     "Kafka",
     "MemoryStream",
