@@ -52,3 +52,9 @@ func Repeats(what string, d flow.Delta) ([]int64, error) {
 	}
 	return weights, nil
 }
+
+// Forwarder is a Writer that hands watermarks on. One that does is given deltas without rows, too, whose Batch may be nil.
+type Forwarder interface {
+	Writer
+	Forwards() bool
+}

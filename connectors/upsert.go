@@ -60,3 +60,53 @@ func CheckUpserts(name string, fields []types.Field, key []int, cols []arrow.Arr
 	}
 	return nil
 }
+
+// SinkKey finds the columns that the option key of a sink names, as positions in its fields; nil where it names none. A key that several rows of the
+// query may have is refused: one of them would overwrite the others, and its going delete them.
+func SinkKey(what string, req SinkRequest) ([]int, error) {
+	names := func(columns []int) string {
+		out := make([]string, len(columns))
+		for i, at := range columns {
+			out[i] = req.Fields[at].Name
+		}
+		return strings.Join(out, ", ")
+	}
+	given := req.Settings.List("key")
+	if len(given) == 0 {
+		return nil, nil
+	}
+	if req.Settings.Bool(ChangelogOption.Name) {
+		return nil, errs.New(errs.Usage, "options", "%s: key and changelog exclude each other", what).WithHint("with a key the table holds the rows themselves; a changelog holds what happened to them")
+	}
+	have := make([]int, len(req.Fields))
+	for i := range have {
+		have[i] = i
+	}
+	var key []int
+	for _, name := range given {
+		at := slices.IndexFunc(req.Fields, func(f types.Field) bool { return strings.EqualFold(f.Name, name) })
+		switch {
+		case at < 0:
+			e := errs.New(errs.Schema, "open sink", "the query has no column %q to be of the key; it has %s", name, names(have))
+			if hint := errs.DidYouMean(name, strings.Split(names(have), ", ")); hint != "" {
+				return nil, e.WithHint("%s", hint)
+			}
+			return nil, e
+		case slices.Contains(key, at):
+			return nil, errs.New(errs.Usage, "open sink", "the key names the column %q twice", name)
+		}
+		key = append(key, at)
+	}
+	var unique []string
+	for _, u := range req.Keys {
+		if !slices.ContainsFunc(u, func(at int) bool { return !slices.Contains(key, at) }) {
+			return key, nil
+		}
+		unique = append(unique, names(u))
+	}
+	e := errs.New(errs.Unsupported, "open sink", "%s cannot write by the key %s, as several rows of the query may have the same", what, names(key))
+	if len(unique) == 0 {
+		return nil, e.WithHint("group by these columns, or keep one row of each: QUALIFY row_number() OVER (PARTITION BY %s ORDER BY …) = 1", names(key))
+	}
+	return nil, e.WithHint("these columns are unique: %s", strings.Join(unique, "; "))
+}

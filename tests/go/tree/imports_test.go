@@ -185,7 +185,7 @@ func TestImportsOutsideCore(t *testing.T) {
 // connectorOf returns the connector's folder, or "" for what connectors share.
 func connectorOf(folder string) string {
 	parts := strings.Split(folder, "/")
-	if len(parts) < 2 || parts[0] != "connectors" || slices.Contains([]string{"decode", "all", "connectortest", "files"}, parts[1]) {
+	if len(parts) < 2 || parts[0] != "connectors" || slices.Contains([]string{"decode", "all", "connectortest", "files", "host"}, parts[1]) {
 		return ""
 	}
 	return parts[0] + "/" + parts[1]
