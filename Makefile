@@ -81,8 +81,8 @@ test-eo: setup ## exactly once: KILLS=100 SIGKILLs a path in every phase of an e
 	@cd tests/go/eo && RIVERBED_EO_KILLS=$(or $(KILLS),100) SINK_PATH="$(SINK_PATH)" go test -timeout 0 -count 1 -v -run 'TestKills' .
 
 .PHONY: sim
-sim: ## (later) simulation: a whole pipeline on one goroutine with a failing world (SEED=42)
-	@echo "make sim comes with the durable checkpoints: it will run a pipeline on a fake clock, a file system that forgets and a broker that fails, from SEED=$(SEED)." >&2; exit 1
+sim: setup ## pipelines in a simulated world that fails, N histories from SEED on, each a function of its seed (SEED=42 N=10000)
+	RIVERBED_SEED=$(SEED) RIVERBED_SIM_SEEDS=$(N) $(GO_TEST) -count=1 -v -run 'TestHistories|TestCrash' ./tests/go/sim
 
 .PHONY: fuzz
 fuzz: setup ## every Go fuzz target for FUZZTIME each (FUZZTIME=30s)
