@@ -3,6 +3,7 @@ package sqltest
 import (
 	"bufio"
 	_ "embed"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -235,11 +236,35 @@ func matched(a, b [][]types.Value, fields []types.Field, tol Tolerance) bool {
 		}
 		return string(buf)
 	}
+	exact := func(r []types.Value) string {
+		buf := []byte(key(r))
+		for i, v := range r {
+			if fields[i].Type.IsFloat() {
+				buf = append(appendEqual(buf, v), ' ')
+			}
+		}
+		return string(buf)
+	}
+	equal := map[string]int{} // of b, not yet paired: a large result must not be searched for each row
+	for _, r := range b {
+		equal[exact(r)]++
+	}
+	var rest [][]types.Value
+	for _, r := range a {
+		if k := exact(r); equal[k] > 0 {
+			equal[k]--
+		} else {
+			rest = append(rest, r)
+		}
+	}
 	byKey := map[string][][]types.Value{}
 	for _, r := range b {
-		byKey[key(r)] = append(byKey[key(r)], r)
+		if k := exact(r); equal[k] > 0 {
+			equal[k]--
+			byKey[key(r)] = append(byKey[key(r)], r)
+		}
 	}
-	pair := func(r []types.Value, tol Tolerance) bool {
+	return !slices.ContainsFunc(rest, func(r []types.Value) bool {
 		k, found := key(r), -1
 		var least gap
 		for i, o := range byKey[k] {
@@ -248,15 +273,28 @@ func matched(a, b [][]types.Value, fields []types.Field, tol Tolerance) bool {
 			}
 		}
 		if found < 0 {
-			return false
+			return true
 		}
-		rest := byKey[k]
-		rest[found] = rest[len(rest)-1]
-		byKey[k] = rest[:len(rest)-1]
-		return true
+		left := byKey[k]
+		left[found] = left[len(left)-1]
+		byKey[k] = left[:len(left)-1]
+		return false
+	})
+}
+
+// appendEqual writes a double so that those which compare equal are the same bytes: zeros of both signs, and every NaN.
+func appendEqual(buf []byte, v types.Value) []byte {
+	if v == nil {
+		return append(buf, 'N')
 	}
-	rest := slices.DeleteFunc(slices.Clone(a), func(r []types.Value) bool { return pair(r, Tolerance{}) })
-	return !slices.ContainsFunc(rest, func(r []types.Value) bool { return !pair(r, tol) })
+	x := asFloat(v)
+	switch {
+	case x == 0:
+		x = 0
+	case math.IsNaN(x):
+		x = math.NaN()
+	}
+	return binary.LittleEndian.AppendUint64(append(buf, 'F'), math.Float64bits(x))
 }
 
 // gap says how far the doubles of two rows are apart: how many differ, and by how much together.

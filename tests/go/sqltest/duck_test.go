@@ -31,3 +31,21 @@ func TestRowsArePairedWithTheNearest(t *testing.T) {
 		}
 	}
 }
+
+// A join can give millions of rows that differ in nothing: to search the partner of each among all of them would not end.
+func TestManyEqualRowsArePaired(t *testing.T) {
+	fields := []types.Field{{Name: "k", Type: types.Int64}, {Name: "x", Type: types.Float64}}
+	ours, theirs := make([][]types.Value, 300_000), make([][]types.Value, 300_000)
+	zeros := []float64{0, math.Copysign(0, -1)}
+	for i := range ours {
+		ours[i], theirs[i] = []types.Value{int64(7), zeros[i%2]}, []types.Value{int64(7), zeros[i/2%2]}
+	}
+	ours[0], theirs[299_999] = []types.Value{int64(7), math.NaN()}, []types.Value{int64(7), -math.NaN()}
+	if !matched(ours, theirs, fields, Tolerance{}) {
+		t.Error("equal rows are not paired")
+	}
+	theirs[5] = []types.Value{int64(7), 1e-300}
+	if matched(ours, theirs, fields, Tolerance{}) {
+		t.Error("another row is paired")
+	}
+}
