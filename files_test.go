@@ -317,6 +317,7 @@ func TestBadInput(t *testing.T) {
 		{"CREATE STREAM s (a BIGINT) WITH (connector = 'memory', qeue_rows = 4)", errs.Usage, []string{"qeue_rows", `queue_rows`}},
 		{"CREATE STREAM s WITH (connector = 'memory')", errs.Schema, []string{"columns declared"}},
 		{"CREATE STREAM s (a BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts) WITH (connector = 'memory', allowed_lateness = '1 month')", errs.Usage, []string{"allowed_lateness"}},
+		{"CREATE STREAM s (a BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts) WITH (connector = 'memory', allowed_lateness = '2 minutes')", errs.Usage, []string{"allowed_lateness", "max_watermark_lag_ms = 120000"}},
 		{"CREATE STREAM s (a BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts) WITH (connector = 'memory', updating = true, allowed_lateness = '1 second')", errs.Unsupported, []string{"allowed_lateness", "updating"}},
 		{"CREATE TABLE x (a BIGINT) WITH (connector = 'memory')", errs.Usage, []string{"CREATE STREAM"}},
 		{"SELECT * FROM range('x')", errs.Schema, []string{"range"}},

@@ -57,7 +57,7 @@ func (s *Session) createSource(ctx context.Context, c claim, spec StreamSpec) er
 		options[strings.ToLower(k)] = v
 	}
 	watermark, eventTime := take(options, "watermark", spec.Watermark), take(options, "event_time", spec.EventTime)
-	lateness, err := durationMS(take(options, "allowed_lateness", ""))
+	lateness, err := s.lateness(take(options, "allowed_lateness", ""))
 	if err != nil {
 		return err
 	}
@@ -135,18 +135,23 @@ func take(options map[string]string, key, given string) string {
 	return given
 }
 
-func durationMS(s string) (int64, error) {
-	if s == "" {
+// lateness reads the option allowed_lateness, in milliseconds. State is kept for that long, so a setting bounds it.
+func (s *Session) lateness(text string) (int64, error) {
+	if text == "" {
 		return 0, nil
 	}
-	v, err := types.ParseValue(s, types.Span)
+	v, err := types.ParseValue(text, types.Span)
 	if err != nil {
-		return 0, errs.New(errs.Usage, "create stream", "allowed_lateness: %q is not an interval", s)
+		return 0, errs.New(errs.Usage, "create stream", "allowed_lateness: %q is not an interval", text)
 	}
 	iv := v.(types.IntervalValue)
 	ms := iv.Micros/1000 + int64(iv.Days)*86_400_000
 	if iv.Months != 0 || ms < 0 {
-		return 0, errs.New(errs.Usage, "create stream", "allowed_lateness: %q is not a fixed, positive time", s).WithHint("write it in days or less")
+		return 0, errs.New(errs.Usage, "create stream", "allowed_lateness: %q is not a fixed, positive time", text).WithHint("write it in days or less")
+	}
+	if limit := s.cfg.Load().maxWatermarkLag; limit > 0 && ms > limit {
+		return 0, errs.New(errs.Usage, "create stream", "allowed_lateness: %q is more than max_watermark_lag_ms, which is %d", text, limit).
+			WithHint("ask for less, or raise it: SET max_watermark_lag_ms = %d", ms)
 	}
 	return ms, nil
 }
