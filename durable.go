@@ -98,13 +98,15 @@ func (d *durable) finish() error {
 	if err := d.land(); err != nil {
 		return err
 	}
-	if d.steps == d.r.graph.Steps() {
-		return nil
+	if d.steps != d.r.graph.Steps() {
+		if err := d.take(); err != nil {
+			return err
+		}
+		if err := d.land(); err != nil {
+			return err
+		}
 	}
-	if err := d.take(); err != nil {
-		return err
-	}
-	return d.land()
+	return d.commitGathered(d.w.ctx, 1)
 }
 
 func (d *durable) interval() time.Duration {
@@ -235,7 +237,13 @@ func (d *durable) through(b *barrier) error {
 	checkpoint.Phase(checkpoint.Published, m.Epoch)
 	d.last = m
 	d.r.s.showKept(d.r.name, b.kept)
-	if link != nil {
+	switch k := d.gathers(); {
+	case link == nil:
+	case k > 1:
+		if err := d.commitGathered(ctx, k); err != nil {
+			return err
+		}
+	default:
 		if err := d.commit(ctx, *link, rows); err != nil {
 			return err
 		}
@@ -274,8 +282,12 @@ func markerOf(run string, epoch flow.Epoch) string { return fmt.Sprintf("%s:%d",
 // AIDEV-NOTE: the mark is in memory until the next manifest. When we end before it is published, the sink's own marker tells that the
 // link was committed.
 func (d *durable) commit(ctx context.Context, l checkpoint.Link, rows []arrow.RecordBatch) error {
-	checkpoint.Phase(checkpoint.Committing, l.Epoch)
-	e := connectors.StagedEpoch{Epoch: l.Epoch, Marker: connectors.Marker(l.Marker), Previous: connectors.Marker(l.Previous), Committable: l.Committable, Rows: rows}
+	return d.deliver(ctx, connectors.StagedEpoch{Epoch: l.Epoch, Marker: connectors.Marker(l.Marker), Previous: connectors.Marker(l.Previous), Committable: l.Committable, Rows: rows})
+}
+
+// deliver makes an epoch visible, with those that are gathered in it.
+func (d *durable) deliver(ctx context.Context, e connectors.StagedEpoch) error {
+	checkpoint.Phase(checkpoint.Committing, e.Epoch)
 	began := d.r.s.clock.Now()
 	err := d.r.newRetry().within(ctx, func() error {
 		err := d.sink.Commit(ctx, e)
@@ -289,9 +301,9 @@ func (d *durable) commit(ctx context.Context, l checkpoint.Link, rows []arrow.Re
 	if err != nil {
 		return err
 	}
-	checkpoint.Phase(checkpoint.Committed, l.Epoch)
-	d.done(l.Marker)
-	checkpoint.Phase(checkpoint.Marked, l.Epoch)
+	checkpoint.Phase(checkpoint.Committed, e.Epoch)
+	d.done(string(e.Marker))
+	checkpoint.Phase(checkpoint.Marked, e.Epoch)
 	return nil
 }
 

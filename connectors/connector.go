@@ -150,12 +150,22 @@ type Committer interface {
 	Commit(ctx context.Context, e StagedEpoch) error
 }
 
+// Gatherer is a Committer that makes several epochs visible by one commit, where each costs much. Until then they wait in the checkpoints' chain, and after a
+// crash they are committed one by one.
+type Gatherer interface {
+	Committer
+	// Gather is how many epochs a commit takes; 1: each has its own.
+	Gather() int
+}
+
 // StagedEpoch is what is committed.
 type StagedEpoch struct {
 	Epoch            flow.Epoch
 	Marker, Previous Marker
 	// Committable is what Stage returned.
 	Committable Committable
+	// Gathered are those of the epochs before it that the same commit takes, oldest first: Previous is the predecessor of the first. A Gatherer's alone.
+	Gathered []Committable
 	// Rows are the epoch's consolidated changes, for a sink that declares Held: the query's columns and, where it is updating, the weights.
 	Rows []arrow.RecordBatch
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/riverbed/riverbed/connectors"
@@ -130,10 +131,13 @@ func (w *writer) Commit(ctx context.Context, e connectors.StagedEpoch) error {
 			WithHint("let one process run a pipeline; give another one an id of its own")
 	}
 	var c committable
-	if len(e.Committable) > 0 {
-		if err := json.Unmarshal(e.Committable, &c); err != nil {
+	for _, text := range append(slices.Clip(e.Gathered), e.Committable) {
+		var one committable
+		if err := json.Unmarshal(text, &one); err != nil {
 			return errs.New(errs.ExactlyOnce, "commit", "what epoch %d staged for the Iceberg table %q cannot be read: %v", e.Epoch, w.t.name, err)
 		}
+		one.Files = append(c.Files, one.Files...)
+		c = one
 	}
 	w.marker = ""
 	err := w.commit(ctx, c, meta.Commit{Pipeline: w.pipeline, Epoch: int64(e.Epoch), Marker: string(e.Marker), Previous: string(e.Previous)})
@@ -146,6 +150,9 @@ func (w *writer) Commit(ctx context.Context, e connectors.StagedEpoch) error {
 	}
 	return nil
 }
+
+// Gather lets one snapshot take several epochs. By key the rows of an epoch replace those of the one before, which must be in the table by then.
+func (w *writer) Gather() int { return w.every }
 
 // commit makes staged files part of the table.
 func (w *writer) commit(ctx context.Context, c committable, req meta.Commit) error {

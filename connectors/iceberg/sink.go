@@ -30,6 +30,7 @@ var Sink = connectors.Sink{
 		connectors.Option{Name: "evolve", Type: connectors.Bool, Default: "false", Doc: "Add columns of the query that the table does not have, and widen those that are narrower."},
 		connectors.Option{Name: "compression", Type: connectors.Enum, Values: []string{"zstd", "snappy", "gzip", "uncompressed"}, Default: "zstd", Doc: "How pages of data files are compressed."},
 		connectors.Option{Name: "file_bytes", Type: connectors.Int, Default: "536870912", Doc: "A data file that has so many bytes gets no more rows; it ends up larger by a row group. 0 is no limit."},
+		connectors.Option{Name: "commit_every", Type: connectors.Int, Default: "1", Doc: "Epochs of a pipeline with checkpoints that one snapshot takes: fewer snapshots, and rows that are seen later. With a key each epoch has its own."},
 		connectors.ChangelogOption,
 	),
 	Open: openSink,
@@ -46,6 +47,7 @@ type writer struct {
 	changelog bool
 	pipeline  string
 	exactly   bool
+	every     int    // epochs of a commit
 	token     string // of this process, in the names of files
 	clock     clock.Clock
 
@@ -89,6 +91,9 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 		if err := checkUnique(w.key, w.fields, req.Keys); err != nil {
 			return nil, err
 		}
+	}
+	if w.every = int(s.Int("commit_every")); w.every < 1 || w.key != nil {
+		w.every = 1
 	}
 	if err := w.prepare(ctx, s); err != nil {
 		return nil, err
