@@ -64,18 +64,18 @@ type PartitionField struct {
 
 // Table is a table as its metadata file says it.
 type Table struct {
-	Location   string            `json:"location"`
-	UUID       string            `json:"uuid"`
-	Format     int               `json:"format"`
-	Schema     []Field           `json:"schema"` // of the Ref of the request
-	SchemaID   int               `json:"schema_id"`
-	Partition  []PartitionField  `json:"partition,omitempty"` // the default spec
-	Spec       int               `json:"spec"`                // number of the default spec
+	Location  string           `json:"location"`
+	UUID      string           `json:"uuid"`
+	Format    int              `json:"format"`
+	Schema    []Field          `json:"schema"` // of the Ref of the request
+	SchemaID  int              `json:"schema_id"`
+	Partition []PartitionField `json:"partition,omitempty"` // the default spec
+	Spec      int              `json:"spec"`                // number of the default spec
 	// Specs are all of them by number: a file is of the one that was the default when it was written (File.Spec).
-	Specs map[int][]PartitionField `json:"specs,omitempty"`
-	Snapshot   int64             `json:"snapshot,omitempty"`  // that the Ref stands for; 0: the table has none
-	Properties map[string]string `json:"properties,omitempty"`
-	Snapshots  []Snapshot        `json:"snapshots,omitempty"` // of the Ref, oldest first
+	Specs      map[int][]PartitionField `json:"specs,omitempty"`
+	Snapshot   int64                    `json:"snapshot,omitempty"` // that the Ref stands for; 0: the table has none
+	Properties map[string]string        `json:"properties,omitempty"`
+	Snapshots  []Snapshot               `json:"snapshots,omitempty"` // of the Ref, oldest first
 }
 
 // Snapshot is one commit.
@@ -136,7 +136,7 @@ type Pair struct {
 
 // Commit publishes the data files of one or more epochs of a pipeline as one snapshot. A commit whose marker the table holds is left as it is.
 type Commit struct {
-	Pipeline string `json:"pipeline"`
+	Pipeline string `json:"pipeline"` // "": the marker is of this commit alone, and stands in its snapshot; nothing goes before it
 	Epoch    int64  `json:"epoch"`    // the last epoch in it
 	Marker   string `json:"marker"`   // of that epoch
 	Previous string `json:"previous"` // what the table must hold for this pipeline
