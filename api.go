@@ -85,6 +85,9 @@ type Metrics struct {
 	CheckpointPauseUS int64 `json:"checkpoint_pause_us"` // for which the steps stood still while it was copied
 
 	CheckpointWarning string `json:"checkpoint_warning,omitempty"` // the last thing that failed behind, such as a merge of objects
+
+	Outages    int64  `json:"outages"`               // how often a service did not answer and was waited for
+	WaitingFor string `json:"waiting_for,omitempty"` // what does not answer at present
 }
 
 // SourceMetrics is the part of one source.

@@ -31,6 +31,7 @@ type config struct {
 	maxWatermarkLag  int64 // ms
 	maxSplitLead     int64 // ms
 	idleTimeout      int64 // ms
+	maxOutage        int64 // ms
 	parallelism      int
 	memoryLimit      int64 // bytes
 	stateRoom        *state.Room
@@ -63,6 +64,7 @@ var settings = []setting{
 	millis("max_watermark_lag_ms", "upper bound of allowed lateness", func(c *config) *int64 { return &c.maxWatermarkLag }),
 	millis("max_split_lead_ms", "how far one split may run ahead of the slowest, in event time", func(c *config) *int64 { return &c.maxSplitLead }),
 	millis("idle_timeout_ms", "a split without rows for so long does not hold back the watermark", func(c *config) *int64 { return &c.idleTimeout }),
+	millis("max_outage_ms", "how long a running pipeline waits for a service that does not answer, before it ends", func(c *config) *int64 { return &c.maxOutage }),
 	positive("parallelism", "workers of a query", func(c *config) *int { return &c.parallelism }),
 	{"memory_limit", "", "bytes that operators may hold ('4GB', '512MB')", func(c *config, v string) (err error) {
 		c.memoryLimit, err = parseBytes(v)
@@ -159,7 +161,7 @@ func parseBytes(s string) (int64, error) {
 
 // newConfig reads the environment, then the given keys, which win.
 func newConfig(given map[string]string) (*config, error) {
-	c := &config{stateDir: "./.riverbed-state", checkpointMS: 30000, maxWatermarkLag: 60000, maxSplitLead: 300000, idleTimeout: 10000,
+	c := &config{stateDir: "./.riverbed-state", checkpointMS: 30000, maxWatermarkLag: 60000, maxSplitLead: 300000, idleTimeout: 10000, maxOutage: 300000,
 		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), stateRoom: state.NewRoom(0), logLevel: "info", zone: time.UTC, stepRows: 256 << 10, onError: onErrorFail}
 	for _, s := range settings {
 		env := s.env

@@ -211,6 +211,15 @@ func (r *runner) take(f fed, c *cut) {
 		return
 	}
 	src := r.inputs[f.source]
+	if f.first != nil {
+		src.unsettled = map[string]bool{}
+		for _, id := range f.first {
+			src.unsettled[id] = true
+		}
+	}
+	if f.rows.Next != "" || f.ended {
+		delete(src.unsettled, f.split)
+	}
 	sp := r.splitOf(f, c)
 	if b := f.rows.Batch; b != nil || len(f.rows.Bad) > 0 || f.rows.Watermark != nil || f.rows.Idle || f.ended {
 		p := incremental.Push{Source: f.source, Split: f.split, Bad: r.provenance(f), Watermark: f.rows.Watermark, Idle: f.rows.Idle, End: f.ended}

@@ -3,6 +3,7 @@ package riverbed
 import (
 	"maps"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/incremental"
 )
@@ -66,6 +67,12 @@ func (r *runner) metrics() Metrics {
 	defer r.mu.Unlock()
 	m := r.stats
 	m.QueueRows = r.queued.Load()
+	if r.patience != nil {
+		var failure error
+		if m.Outages, failure = r.patience.Waiting(); failure != nil {
+			m.WaitingFor = errs.As(failure).Message()
+		}
+	}
 	m.Sources = map[string]SourceMetrics{}
 	for _, in := range r.inputs {
 		name := in.info.Source.Name

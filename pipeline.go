@@ -62,11 +62,12 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 		_ = w.sink.close()
 		return nil, s.usable()
 	}
-	r.finish = w.finish
+	w.ctx, r.abandon = context.WithCancelCause(r.patience.In(ctx))
+	r.finish = func(err error) error { return w.abandoned(w.finish(err)) }
 	if r.durable != nil {
 		r.finish = func(err error) error {
 			_ = r.durable.land() // a run that failed has an epoch on its way, which needs the sink and the lease
-			err = w.finish(err)
+			err = w.abandoned(w.finish(err))
 			if e := r.durable.close(); e != nil {
 				r.warned(e) // what was to be written is; the lease goes stale by itself
 			}
@@ -95,7 +96,7 @@ func (p *Pipeline) prepare(ctx context.Context, until string, w *sinkWriter) (*r
 	} else {
 		name = p.q.s.runs.name("pipeline")
 	}
-	r, err := p.q.newRunner(ctx, runOptions{name: name, until: until, deliver: w.put, durable: isDurable})
+	r, err := p.q.newRunner(ctx, runOptions{name: name, until: until, deliver: w.put, durable: isDurable, patient: true})
 	if err != nil {
 		return nil, err
 	}

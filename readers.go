@@ -21,7 +21,8 @@ import (
 type fed struct {
 	source  int
 	split   string
-	gate    *gate // of a split that was opened
+	gate    *gate    // of a split that was opened
+	first   []string // the splits of the first listing, where a checkpoint waits for their beginnings
 	rows    flow.Rows
 	ended   bool
 	noMore  bool // the source has no further splits
@@ -125,8 +126,18 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 	if re, ok := st.(flow.Resumer); ok && len(from) > 0 {
 		st = re.Resumed()
 	}
+	if re, ok := st.(flow.Rememberer); ok && len(from) > 0 {
+		upTo := map[string]flow.Position{}
+		for id, at := range from {
+			upTo[id] = at.Position
+		}
+		re.Remember(upTo)
+	}
+	se, settles := st.(flow.Settler)
+	settles = settles && len(from) == 0 && se.Settles()
 	own, _ := st.(pushed)
 	again := r.newRetry()
+	defer again.Done()
 	for {
 		// Asked before the splits, so that neither a change nor a last split is missed.
 		var changed <-chan struct{}
@@ -136,13 +147,13 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 		}
 		splits, err := st.Splits(r.reading)
 		if err != nil {
-			if again.after(err) {
+			if again.again(r.reading, err) {
 				continue
 			}
 			r.fail(source, err)
 			return
 		}
-		again.reset()
+		again.Done()
 		for id, at := range from { // what is not listed any more was not read to its end: opening it says so
 			if at.Position != "" && !known[id] && st.Replayable() && !slices.ContainsFunc(splits, func(sp flow.Split) bool { return sp.ID == id }) {
 				splits = append(splits[:len(splits):len(splits)], flow.Split{ID: id})
@@ -153,8 +164,14 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 				continue
 			}
 			known[sp.ID] = true
-			g := &gate{}
-			if !r.put(fed{source: source, split: sp.ID, gate: g}) {
+			g, f := &gate{}, fed{source: source, split: sp.ID}
+			if f.gate = g; settles {
+				settles = false
+				for _, sp := range splits {
+					f.first = append(f.first, sp.ID)
+				}
+			}
+			if !r.put(f) {
 				return
 			}
 			r.read(func() { r.readSplit(source, st, sp, from[sp.ID].Position, g) })
@@ -178,6 +195,7 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 	rd := &splitReader{st: st, split: sp, at: from}
 	defer rd.close()
 	again := r.newRetry()
+	defer again.Done()
 	stands := from != "" // the loop knows where the split begins
 	for {
 		g.pass(r.reading)
@@ -189,13 +207,13 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 			r.put(f)
 			return
 		case err != nil:
-			if again.after(err) {
+			if again.again(r.reading, err) {
 				continue
 			}
 			r.fail(source, err)
 			return
 		}
-		again.reset()
+		again.Done()
 		settles := !stands && rows.Next != ""
 		stands = stands || settles
 		if rows.Batch == nil && len(rows.Bad) == 0 && rows.Watermark == nil && !rows.Idle && !settles && r.reading.Err() == nil {
@@ -256,25 +274,13 @@ func (s *splitReader) close() {
 // readRelation reads bounded input whole; it is one split without a name. A file is not replayed in part, so draining
 // waits for it. A position is how many rows were taken: one worker's scan has them in the same order each time.
 func (r *runner) readRelation(source int, from flow.Position) {
-	skip, read := int64(0), int64(0)
-	version := ""
-	if v, ok := r.inputs[source].info.Source.Relation.(interface{ Version() string }); ok {
-		version = " of " + v.Version()
+	read := int64(0)
+	skip, version, err := r.inputs[source].since(from)
+	if err != nil {
+		r.put(fed{source: source, err: err})
+		return
 	}
-	if from != "" {
-		rows, of, _ := strings.Cut(string(from), " ")
-		var err error
-		if skip, err = strconv.ParseInt(rows, 10, 64); err != nil {
-			r.put(fed{source: source, err: errs.New(errs.State, "restore", "%s: %q is no position", r.inputs[source].info.Source.Name, from)})
-			return
-		}
-		if of != "" && " "+of != version {
-			r.put(fed{source: source, err: errs.New(errs.State, "restore", "%s has other files, or others in them, than when %d of its rows were read before the restart", r.inputs[source].info.Source.Name, skip).
-				WithHint("restore the files that it had, or begin anew with another id; a stream (CREATE STREAM) follows a folder that gets new files")})
-			return
-		}
-	}
-	err := scanAll(r.ctx, r.inputs[source].info, func(rows flow.Rows) bool {
+	err = scanAll(r.ctx, r.inputs[source].info, func(rows flow.Rows) bool {
 		n := rows.Batch.NumRows()
 		read += n
 		if read <= skip {
@@ -297,6 +303,25 @@ func (r *runner) readRelation(source int, from flow.Position) {
 		return
 	}
 	r.put(fed{source: source, ended: true, noMore: true})
+}
+
+// since is how many rows of a relation were read up to a position, and what stands for the relation as it is, in positions. It must be what was read.
+func (in *input) since(from flow.Position) (rows int64, version string, err error) {
+	if v, ok := in.info.Source.Relation.(interface{ Version() string }); ok {
+		version = " of " + v.Version()
+	}
+	if from == "" {
+		return 0, version, nil
+	}
+	text, of, _ := strings.Cut(string(from), " ")
+	if rows, err = strconv.ParseInt(text, 10, 64); err != nil {
+		return 0, "", errs.New(errs.State, "restore", "%s: %q is no position", in.info.Source.Name, from)
+	}
+	if of != "" && " "+of != version {
+		return 0, "", errs.New(errs.State, "restore", "%s has other files, or others in them, than when %d of its rows were read before the restart", in.info.Source.Name, rows).
+			WithHint("restore what it had (of a Delta table name the version), or begin anew with another id; a stream (CREATE STREAM) follows a folder that gets new files")
+	}
+	return rows, version, nil
 }
 
 // placesFrom are those of the rows from one to another.

@@ -4,55 +4,36 @@ import (
 	"context"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 )
 
-// retryAttempts bounds how often something that fails transiently is tried, the first time included.
+// retryAttempts bounds how often something that fails transiently is tried, the first time included. A pipeline is patient beyond that: it
+// rides out what is away for max_outage_ms (ADR 28).
 const retryAttempts = 5
 
+// stopGrace is how long a run that was told to stop waits for a service that does not answer.
+const stopGrace = 30 * time.Second
+
 // retry waits between attempts: exponentially, with jitter. Success starts it anew.
-type retry struct {
-	r        *runner
-	failures int
-	pause    *backoff.ExponentialBackOff
-}
+type retry struct{ clock.Retry }
 
 func (r *runner) newRetry() *retry {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier = 100*time.Millisecond, 5*time.Second, 2
-	b.RandomizationFactor = 0 // chance is the session's
-	return &retry{r: r, pause: b}
+	return &retry{clock.Retry{Clock: r.s.clock, Rand: r.s.rand, Attempts: retryAttempts, First: 100 * time.Millisecond, Longest: 5 * time.Second}}
 }
 
-// after reports whether to try again after the error, having waited.
-func (t *retry) after(err error) bool { return t.again(t.r.reading, err) }
-
+// again reports whether to try again after the error, having waited.
 func (t *retry) again(ctx context.Context, err error) bool {
-	t.failures++
-	if !errs.As(err).Transient || t.failures >= retryAttempts {
-		return false
-	}
-	wait := t.pause.NextBackOff()
-	wait += time.Duration(t.r.s.rand.Float64() * float64(wait) / 2)
-	return t.r.s.clock.Sleep(ctx, wait) == nil
+	return errs.As(err).Transient && t.Again(ctx, err)
 }
 
-// within runs f until it works, within the attempts. It waits as long as ctx lasts.
+// within runs f until it works, within the attempts and the patience that ctx brings. It waits as long as ctx lasts.
 func (t *retry) within(ctx context.Context, f func() error) error {
-	t.reset()
+	defer t.Done()
 	for {
 		err := f()
 		if err == nil || !t.again(ctx, err) {
 			return err
 		}
-	}
-}
-
-func (t *retry) reset() {
-	if t.failures > 0 {
-		t.failures = 0
-		t.pause.Reset()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/plan"
@@ -28,10 +29,12 @@ type runner struct {
 	stepRows int // at which a step is full
 	until    string
 	deliver  func(ctx context.Context, d flow.Delta) error
+	abandon  func(cause error)     // ends what a sink waits for
 	borrows  bool                  // rows that lie in lent memory are stepped as they are, and deliver releases what a delta lies in
 	finish   func(err error) error // may be nil: after the last step
 	plan     *plan.Query           // that the graph was built of
 	durable  *durable              // nil: the run does not survive its process
+	patience *clock.Patience       // of a pipeline; nil: what fails five times ends the run
 
 	caller      context.Context // its end is an error; stop and close are not
 	ctx         context.Context // of the loop
@@ -65,6 +68,8 @@ type input struct {
 	all    bool // no further splits will come
 	once   bool // a table that ends behind its first change
 	stats  SourceMetrics
+
+	unsettled map[string]bool // splits that have not told yet where they began; a checkpoint waits for them
 }
 
 // splitFeed is what the loop remembers of one split.
@@ -113,6 +118,7 @@ type runOptions struct {
 	until   string // "" or "latest"
 	deliver func(ctx context.Context, d flow.Delta) error
 	durable bool // what changes is noted, for checkpoints
+	patient bool // services that are away are waited for
 }
 
 // newRunner compiles the query and opens its sources; start lets it run.
@@ -135,7 +141,12 @@ func (q *Query) newRunner(ctx context.Context, o runOptions) (*runner, error) {
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	g.RunIn(r.ctx)
-	r.reading, r.stopReading = context.WithCancel(r.ctx)
+	reading := r.ctx
+	if o.patient {
+		r.patience = clock.NewPatience(q.s.clock, time.Duration(r.cfg.maxOutage)*time.Millisecond)
+		reading = r.patience.In(reading)
+	}
+	r.reading, r.stopReading = context.WithCancel(reading)
 	r.stats.State, r.stats.Pipeline = "starting", o.name
 	if q.follows {
 		q.s.late.skip(o.name)
@@ -293,11 +304,31 @@ func (r *runner) step(in incremental.Input) error {
 	return r.deliver(r.ctx, d)
 }
 
-// stop ends the run after its present step; with drain the input ends first.
+// stop ends the run after its present step; with drain the input ends first. What does not answer by then is not waited for much longer.
 func (r *runner) stop(drain bool) {
 	select {
 	case r.stopping <- drain:
 	default:
+	}
+	if r.patience != nil {
+		r.patience.Within(stopGrace)
+		go r.giveUp()
+	}
+}
+
+// giveUp ends what the sink waits for when the grace is over and a service still does not answer. It looks again until the run has ended: what
+// is slow may go on, and fail later.
+func (r *runner) giveUp() {
+	for wait := stopGrace; ; wait = time.Second {
+		select {
+		case <-r.done:
+			return
+		case <-r.s.clock.After(wait):
+		}
+		if _, failure := r.patience.Waiting(); failure != nil {
+			r.abandon(failure)
+			return
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func openSink(ctx context.Context, spec ConnectorSpec, req connectors.SinkReques
 	if err != nil {
 		return nil, err
 	}
-	return &connectorSink{w: w, name: k.Name, fields: req.Fields, exactly: req.ExactlyOnce, held: req.ExactlyOnce && k.Held}, nil
+	return &connectorSink{w: w, name: k.Name, fields: req.Fields, exactly: req.ExactlyOnce, held: req.ExactlyOnce && k.Held, updates: req.Updating}, nil
 }
 
 // insertIntoSink runs INSERT INTO sink SELECT: at once over bounded input, otherwise as a pipeline that the caller starts.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/clock"
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/incremental"
@@ -155,6 +156,16 @@ func (w *sinkWriter) finish(runErr error) error {
 	return err
 }
 
+// abandoned says so when a run was stopped and what it waited for did not come.
+func (w *sinkWriter) abandoned(err error) error {
+	cause := context.Cause(w.ctx)
+	if err == nil || cause == nil || cause == w.ctx.Err() { //nolint:errorlint // the same value: nobody gave a cause
+		return err
+	}
+	return errs.New(errs.Checkpoint, "stop", "the run was stopped while a service did not answer, so that its last rows are not in the sink: %w", cause).
+		WithHint("a pipeline with checkpoints writes them when it is started again")
+}
+
 // connectorSink is a sink of a connector.
 type connectorSink struct {
 	w       connectors.Writer
@@ -163,6 +174,7 @@ type connectorSink struct {
 	epoch   flow.Epoch   // of a sink that is not exactly once: it has its own
 	exactly bool         // rows become visible by the commit of their epoch
 	held    bool         // and are kept for it
+	updates bool         // rows may go
 	rows    []flow.Delta // that are
 }
 
@@ -196,10 +208,11 @@ func (s *connectorSink) stage(ctx context.Context, epoch flow.Epoch) (st staged,
 	return st, err
 }
 
-// consolidated are the rows of an epoch: what came and went in it is not there.
+// consolidated are the rows of an epoch: what came and went in it is not there. Rows that only come keep their order, as who reads a topic
+// of them may take one that comes behind a later one for late.
 func (s *connectorSink) consolidated() []arrow.RecordBatch {
 	var out []arrow.RecordBatch
-	if slices.ContainsFunc(s.rows, flow.Delta.Weighted) {
+	if s.updates && slices.ContainsFunc(s.rows, flow.Delta.Weighted) {
 		if b := incremental.Consolidated(s.fields, s.rows); b != nil {
 			out = append(out, b)
 		}

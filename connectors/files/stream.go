@@ -76,10 +76,10 @@ func (s *Stream) Splits(ctx context.Context) ([]flow.Split, error) {
 }
 
 func (s *Stream) refs(ctx context.Context) ([]Ref, error) {
-	if s.bounded {
-		return s.frozen, nil
+	refs, err := s.frozen, error(nil)
+	if !s.bounded {
+		refs, err = expand(ctx, s.set.format, s.patterns)
 	}
-	refs, err := expand(ctx, s.set.format, s.patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -104,19 +104,15 @@ func (s *Stream) unchanged(r Ref) error {
 		WithHint("add new files instead of changing those that a stream has read, and write them under another name first; to read it all again, start a pipeline with another id")
 }
 
-// Acknowledge tells, after a restart, which files were read before it, so that one that changed meanwhile is noticed.
-func (s *Stream) Acknowledge(_ context.Context, upTo map[string]flow.Position) error {
+// Remember tells, after a restart, what the files were that were read before it, so that one that changed meanwhile is noticed.
+func (s *Stream) Remember(upTo map[string]flow.Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, at := range upTo {
-		if _, known := s.read[id]; known {
-			continue
-		}
 		if p, ok := parsePosition(at); ok {
 			s.read[id] = p.file()
 		}
 	}
-	return nil
 }
 
 // UntilLatest is the files that are there now.

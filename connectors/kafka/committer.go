@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -83,15 +85,23 @@ func (c *committer) Commit(ctx context.Context, e connectors.StagedEpoch) error 
 	})
 }
 
-// try does what needs the brokers until it succeeds, fails for good, or commit_timeout has passed.
+// patience is for how long commits are tried where neither commit_timeout nor the run says it.
+const patience = 10 * time.Minute
+
+// try does what needs the brokers until it succeeds, fails for good, or the patience is at its end: commit_timeout, or the run's.
 func (c *committer) try(ctx context.Context, do func(context.Context) error) error {
-	limit := c.settings.Duration("commit_timeout")
+	limit, again := patience, clock.Retry{Clock: c.clock, Attempts: math.MaxInt, First: firstWait, Longest: longestWait}
+	if p := clock.PatienceIn(ctx); c.settings.Has("commit_timeout") {
+		limit = c.settings.Duration("commit_timeout")
+	} else if p != nil {
+		limit, again.Attempts = p.Limit(), attempts
+	}
+	defer again.Done()
 	begun := c.clock.Now()
-	wait := firstWait
 	for {
 		// A broker ends a transaction that takes longer, so to wait longer for one attempt is in vain.
 		attempt, cancel := context.WithTimeout(ctx, c.settings.Duration("transaction_timeout"))
-		err := do(attempt)
+		err := c.watched(attempt, do)
 		cancel()
 		if err == nil {
 			return nil
@@ -103,15 +113,52 @@ func (c *committer) try(ctx context.Context, do func(context.Context) error) err
 			return errs.New(errs.Cancelled, "commit", "committing to the topic %q was cancelled: %w", c.topic, ctx.Err())
 		case final(err):
 			return err
-		case c.clock.Now().Sub(begun) >= limit:
+		case c.clock.Now().Sub(begun) >= limit, !again.Again(ctx, err) && ctx.Err() == nil:
 			return errs.New(errs.Source, "commit", "nothing could be committed to the topic %q for %s: %w", c.topic, limit, err).
 				WithHint("check that the brokers run and answer; the epoch is in the checkpoint and will be committed when the pipeline is started again").AsTransient()
 		}
-		if err := c.clock.Sleep(ctx, wait); err != nil {
-			return errs.New(errs.Cancelled, "commit", "committing to the topic %q was cancelled: %w", c.topic, err)
-		}
-		wait = min(2*wait, 5*time.Second)
 	}
+}
+
+// signOfLife is how long an attempt may be silent before the brokers are asked whether they are there.
+const signOfLife = 5 * time.Second
+
+// watched runs one attempt. The client waits for brokers that are away without a word, so it is found out beside it what is waited for: a run
+// that is stopped meanwhile does not wait for them.
+func (c *committer) watched(ctx context.Context, do func(context.Context) error) error {
+	if clock.PatienceIn(ctx) == nil {
+		return do(ctx)
+	}
+	beside, end := context.WithCancel(context.WithoutCancel(ctx))
+	var over sync.WaitGroup
+	over.Go(func() {
+		defer func() { _ = recover() }() // it is told, not needed
+		away := clock.Retry{Clock: c.clock}
+		defer away.Done()
+		for c.clock.Sleep(beside, signOfLife) == nil {
+			if err := c.ping(beside); err == nil {
+				away.Done()
+			} else if beside.Err() == nil {
+				away.Tell(ctx, err)
+			}
+		}
+	})
+	err := do(ctx)
+	end()
+	over.Wait()
+	return err
+}
+
+// ping asks the brokers for a sign of life, once.
+func (c *committer) ping(ctx context.Context) error {
+	client, err := kgo.NewClient(append(slices.Clone(c.options), kgo.RequestRetries(0))...)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, signOfLife)
+	defer cancel()
+	return client.Ping(ctx)
 }
 
 // final errors do not go away by trying again.

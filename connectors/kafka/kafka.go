@@ -153,31 +153,37 @@ func admin[T any](ctx context.Context, s connectors.Settings, c clock.Clock, ask
 	return retry(ctx, s, c, func(ctx context.Context) (T, error) { return ask(ctx, kadm.NewClient(client)) })
 }
 
-// firstWait is how long we wait before the second attempt; each further wait is twice as long.
-const firstWait = 200 * time.Millisecond
+// The pauses between attempts: the first, which doubles, and the longest.
+const (
+	firstWait   = 200 * time.Millisecond
+	longestWait = 5 * time.Second
+)
 
-// retry asks at most attempts times, with growing waits between.
+// retry asks at most attempts times, with growing waits between; for a run, which is patient, as long as that has patience.
 func retry[T any](ctx context.Context, s connectors.Settings, c clock.Clock, ask func(context.Context) (T, error)) (T, error) {
 	var zero T
-	wait := firstWait
-	for n := 1; ; n++ {
+	again := clock.Retry{Clock: c, Attempts: attempts, First: firstWait, Longest: longestWait}
+	defer again.Done()
+	for {
 		answer, err := ask(ctx)
 		if err == nil {
 			return answer, nil
 		}
+		if ctx.Err() == nil {
+			if errs.As(err).Kind != errs.Internal { // ours, and final
+				return zero, err
+			}
+			if !retriable(err) {
+				return zero, unreachable(s, again.Failures()+1, err)
+			}
+			if again.Again(ctx, err) {
+				continue
+			}
+		}
 		if ctx.Err() != nil {
 			return zero, errs.New(errs.Cancelled, "connect", "connecting to Kafka was cancelled: %w", ctx.Err())
 		}
-		if errs.As(err).Kind != errs.Internal { // ours, and final
-			return zero, err
-		}
-		if n == attempts || !retriable(err) {
-			return zero, unreachable(s, n, err)
-		}
-		if err := c.Sleep(ctx, wait); err != nil {
-			return zero, errs.New(errs.Cancelled, "connect", "connecting to Kafka was cancelled: %w", err)
-		}
-		wait *= 2
+		return zero, unreachable(s, again.Failures(), err).AsTransient()
 	}
 }
 
@@ -189,7 +195,7 @@ func retriable(err error) bool {
 	return !strings.Contains(err.Error(), "SASL_AUTHENTICATION_FAILED")
 }
 
-func unreachable(s connectors.Settings, n int, err error) error {
+func unreachable(s connectors.Settings, n int, err error) *errs.Error {
 	return errs.New(errs.Source, "connect", "the Kafka brokers %s cannot be reached (tried %d times): %w", strings.Join(s.List("brokers"), ", "), n, err).
 		WithHint("check that a broker runs there and that brokers, security_protocol and the sasl options are right")
 }

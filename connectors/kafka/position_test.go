@@ -135,6 +135,26 @@ func TestTopicsThatAreMadeAnew(t *testing.T) {
 	wantError(t, firstError(t, r), errs.Source, "no longer there")
 }
 
+// A stream that names another topic than its checkpoints is not one whose topic was made anew.
+func TestStreamsOfAnotherTopic(t *testing.T) {
+	_, addr := broker(t, "was", "is")
+	produce(t, addr, nil, rec("was", 0, `{"v":1}`), rec("is", 0, `{"v":1}`))
+	open := func(topic string, from flow.Position) (flow.Reader, error) {
+		return ct.OpenStream(t, Source, map[string]string{"brokers": addr, "topic": topic}, vInt).Open(t.Context(), flow.Split{ID: "0"}, from)
+	}
+	r, err := open("was", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	rows, err := r.Read(t.Context(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = open("is", rows.Next)
+	wantError(t, err, errs.State, `the checkpoints are of the topic "was"`, `reads the topic "is"`)
+}
+
 func TestAcknowledgedOffsetsAreShown(t *testing.T) {
 	_, addr := broker(t, "t")
 	a := adm(t, addr)

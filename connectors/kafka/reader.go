@@ -141,9 +141,29 @@ func (s *stream) partitions(ctx context.Context) ([]int32, error) {
 	return parts, nil
 }
 
+// Settles: where latest and a time begin is another place each time.
+func (s *stream) Settles() bool {
+	return s.ends == nil && (s.start.kind == startLatest || s.start.kind == startTime)
+}
+
 func (s *stream) madeAnew() error {
 	return errs.New(errs.Source, "read", "the topic %q was deleted and made anew, so that its offsets are others", s.settings.String("topic")).
 		WithHint("its records are not those that were read before: begin anew, as another pipeline or with new checkpoints")
+}
+
+// another says whose position it is that is not of our topic: of one that was there under the name, or of one with another name.
+func (s *stream) another(ctx context.Context, id kadm.TopicID) error {
+	all, err := admin(ctx, s.settings, s.clock, func(ctx context.Context, a *kadm.Client) (kadm.TopicDetails, error) { return a.ListTopics(ctx) })
+	if err != nil {
+		return s.madeAnew()
+	}
+	for name, t := range all {
+		if t.ID == id {
+			return errs.New(errs.State, "open", "the checkpoints are of the topic %q, and the stream %q reads the topic %q", name, s.name, s.settings.String("topic")).
+				WithHint("name the topic that it had, or begin anew, as another pipeline or with new checkpoints")
+		}
+	}
+	return s.madeAnew()
 }
 
 // UntilLatest ends each partition where it ends now: for read_committed before the first transaction still open.
@@ -238,7 +258,7 @@ func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 			return nil, errs.New(errs.State, "open", "a position in the topic %q: %w", s.settings.String("topic"), err)
 		}
 		if p.topic != (kadm.TopicID{}) && p.topic != s.id() {
-			return nil, s.madeAnew()
+			return nil, s.another(ctx, p.topic)
 		}
 		at, r.next, r.epoch = kgo.NewOffset().At(p.offset).WithEpoch(p.epoch), p.offset, p.epoch
 	} else if exact, ok := s.start.exact(r.partition); ok {
@@ -414,7 +434,11 @@ func (r *reader) failed(ctx context.Context, err error) (flow.Rows, error) {
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
 		return flow.Rows{}, errs.New(errs.Source, "read", "the topic %q or its partition %d is no longer there: %w", topic, r.partition, err)
 	}
-	return flow.Rows{}, errs.New(errs.Source, "read", "partition %d of the topic %q cannot be read: %w", r.partition, topic, err)
+	e := errs.New(errs.Source, "read", "partition %d of the topic %q cannot be read: %w", r.partition, topic, err)
+	if said := (*kerr.Error)(nil); !errors.As(err, &said) && errs.As(err).Kind == errs.Internal || kerr.IsRetriable(err) {
+		e.Transient = true // nobody has refused: the brokers, or the network, were away
+	}
+	return flow.Rows{}, e
 }
 
 // lost: the partition does not hold the next record.

@@ -32,7 +32,7 @@ var Sink = connectors.Sink{
 		connectors.Option{Name: "marker_topic", Type: connectors.String, Default: "__riverbed_markers", Doc: "Under exactly_once: the compacted topic that keeps the last committed epoch of each sink. It belongs to the rows: whoever empties it, or copies the rows without it, ends what is known of them."},
 		connectors.Option{Name: "transactional_id", Type: connectors.String, Doc: "Under exactly_once: under what id we write, and the key of our marker; riverbed/<pipeline>/<topic> when absent. Give one where rights are granted by ids, or where a pipeline has several sinks to one topic.", Example: "team-a.trades"},
 		connectors.Option{Name: "transaction_timeout", Type: connectors.Duration, Default: "5m", Doc: "Under exactly_once: how long writing the rows of one epoch may take. When we die within, others wait as long for the end of the transaction, unless we are started again before."},
-		connectors.Option{Name: "commit_timeout", Type: connectors.Duration, Default: "10m", Doc: "Under exactly_once: how long the commit of an epoch is tried while the brokers do not answer. After that the pipeline fails; started again, it commits the epoch."},
+		connectors.Option{Name: "commit_timeout", Type: connectors.Duration, Doc: "Under exactly_once: how long the commit of an epoch is tried while the brokers do not answer. Left out, as long as max_outage_ms of the session says. After that the pipeline fails; started again, it commits the epoch.", Example: "10m"},
 	),
 	Open: openSink,
 }

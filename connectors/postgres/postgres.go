@@ -149,10 +149,11 @@ const (
 	longestWait    = 8 * time.Second
 )
 
-// retry does something until it succeeds, fails for good, or has failed attempts times; n counts from 0. doing says what
-// did not work; "%s" in it is the database.
+// retry does something until it succeeds, fails for good, or has failed attempts times and the run has no patience left; n counts from 0. doing
+// says what did not work; "%s" in it is the database.
 func (d *database) retry(ctx context.Context, attempts int, op, doing string, try func(ctx context.Context, n int) error) error {
-	wait := firstWait
+	again := clock.Retry{Clock: d.clock, Attempts: attempts, First: firstWait, Longest: longestWait}
+	defer again.Done()
 	for n := 0; ; n++ {
 		err := try(ctx, n)
 		if err == nil {
@@ -162,13 +163,9 @@ func (d *database) retry(ctx context.Context, attempts int, op, doing string, tr
 			return errs.New(errs.Cancelled, op, "%s: cancelled: %w", d.said(doing), ctx.Err())
 		}
 		e := d.explain(op, doing, err)
-		if n+1 >= attempts || !e.Transient {
+		if !e.Transient || !again.Again(ctx, e) && ctx.Err() == nil {
 			return e
 		}
-		if err := d.clock.Sleep(ctx, wait); err != nil {
-			return errs.New(errs.Cancelled, op, "%s: cancelled: %w", d.said(doing), err)
-		}
-		wait = min(2*wait, longestWait)
 	}
 }
 

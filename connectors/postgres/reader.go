@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/jackc/pglogrepl"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -383,10 +384,7 @@ func (r *reader) rename(ctx context.Context) error {
 	if err := r.again(ctx); err != nil {
 		return err
 	}
-	_, err := ask(ctx, r.s.db, "read", "the replication slot "+r.s.slot+newSuffix+" of %s cannot be dropped", func(ctx context.Context, q *pgconn.PgConn) (struct{}, error) {
-		return struct{}{}, dropSlot(ctx, q, r.s.slot+newSuffix)
-	})
-	return err
+	return r.s.dropNew(ctx)
 }
 
 // fill moves what the last message said to the rows, as far as there is room.
@@ -478,8 +476,17 @@ func (r *reader) Close() error {
 	if r.s.reader == r {
 		r.s.reader = nil
 	}
+	left := r.s.kept && r.s.slot != "" && r.slot == r.s.slot+newSuffix
 	r.s.mu.Unlock()
 	r.drop()
 	r.endFirst()
+	if left { // the checkpoint came, and we did not go over to its slot any more
+		ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+		defer cancel()
+		_ = r.s.dropNew(ctx) // otherwise the next run does
+	}
 	return nil
 }
+
+// closeWithin bounds what the end of a read does at the server.
+const closeWithin = 5 * time.Second

@@ -154,6 +154,23 @@ func (s *stream) keep(ctx context.Context, q *pgconn.PgConn) error {
 	return err
 }
 
+// dropNew drops the slot that no checkpoint has, once there is one that a checkpoint has: it would hold the server's log for ever.
+func (s *stream) dropNew(ctx context.Context) error {
+	name := s.slot + newSuffix
+	return s.db.retry(ctx, openAttempts, "read", "the replication slot "+name+" of %s cannot be dropped", func(ctx context.Context, _ int) error {
+		conn, err := s.db.once(ctx)
+		if err != nil {
+			return err
+		}
+		defer hangUp(conn)
+		err = dropSlot(ctx, conn, name)
+		if sqlState(err) == "55006" { // of our connection the server has not heard yet that it is gone
+			err = s.inUse(name, "unknown")
+		}
+		return err
+	})
+}
+
 // publish looks that the publication has all changes of the table, and makes it when asked.
 func (s *stream) publish(ctx context.Context, q *pgconn.PgConn, create bool) error {
 	name := s.publication

@@ -269,10 +269,14 @@ func (s *stream) Acknowledge(ctx context.Context, upTo map[string]flow.Position)
 		}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.kept, s.acked = true, max(s.acked, p.lsn)
-	if s.reader != nil {
-		s.reader.confirm(s.acked)
+	reader := s.reader
+	if reader != nil {
+		reader.confirm(s.acked)
+	}
+	s.mu.Unlock()
+	if reader == nil && !kept { // it has ended, and goes over to no other slot any more
+		return s.dropNew(ctx)
 	}
 	return nil
 }

@@ -244,6 +244,26 @@ func TestSlotLife(t *testing.T) {
 	}
 }
 
+// TestSlotOfAShortRun: a run that ends at its first checkpoint leaves the slot of the checkpoint alone, whether it ends before or behind the word
+// that the checkpoint is durable.
+func TestSlotOfAShortRun(t *testing.T) {
+	s, db := fresh(t)
+	s.SQL(t, db, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT i, i FROM generate_series(1, 20) i")
+	for slot, closesFirst := range map[string]bool{"closed": true, "acked": false} {
+		st := followed(t, with(s, db, "table", "t", "slot", slot))
+		r := openReader(t, st, "")
+		begun := readSome(t, r, 20, 100)
+		if closesFirst {
+			_ = r.Close()
+		}
+		if err := st.Acknowledge(t.Context(), map[string]flow.Position{theSplit: begun[19].next}); err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Close()
+		expect(t, s, db, "SELECT slot_name FROM pg_replication_slots WHERE database = current_database() AND slot_name LIKE '"+slot+"%'", slot)
+	}
+}
+
 // confirmed waits until the server may forget what is before a place.
 func confirmed(t testing.TB, s *pgtest.Server, db, slot, place string) {
 	t.Helper()

@@ -155,6 +155,19 @@ type Resumer interface {
 	Resumed() Stream
 }
 
+// Rememberer is a Stream that compares what it finds with what was read of it before a run went on, splits that were read to their end included.
+type Rememberer interface {
+	// Remember tells where each split was. It is called before a run that goes on from a checkpoint asks for the splits.
+	Remember(upTo map[string]Position)
+}
+
+// Settler is a Stream whose beginning may be another each time it is looked for, such as the present end of a topic. A checkpoint waits until each
+// split of the first listing has told where it began, so that a run which goes on never looks for it again.
+type Settler interface {
+	// Settles reports whether that is so with this stream's options.
+	Settles() bool
+}
+
 // Acknowledger is a Stream that frees, or shows to those who watch, what a durable checkpoint holds.
 type Acknowledger interface {
 	// Acknowledge tells up to where each split is in a durable checkpoint. It is called behind the running steps, by one goroutine.

@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	s3Attempts  = 5
-	s3Pause     = 200 * time.Millisecond // the first; the next ones double
-	s3AnyRegion = "us-east-1"            // where a bucket of another region answers with its own, and what services that are not AWS ignore
+	s3Attempts     = 5
+	s3Pause        = 150 * time.Millisecond // the first; the next ones double
+	s3LongestPause = 5 * time.Second
+	s3AnyRegion    = "us-east-1" // where a bucket of another region answers with its own, and what services that are not AWS ignore
 )
 
 // s3Silence is how long nothing may move on a connection before it is given up.

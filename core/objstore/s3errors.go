@@ -3,6 +3,7 @@ package objstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"syscall"
 
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 )
 
@@ -93,7 +95,11 @@ func (s *S3) fail(ctx context.Context, op, name string, err error) error {
 		return errs.New(errs.Source, op, "cannot %s %q: the clocks of this machine and of %s differ too much", op, url, s.endpoint).WithHint("set the machine's clock")
 	}
 	if transient(err) {
-		return errs.New(errs.Source, op, "cannot %s %q: %s does not answer as it should, after %d attempts: %s", op, url, s.endpoint, s3Attempts, brief(err)).
+		long := fmt.Sprintf("after %d attempts", s3Attempts)
+		if p := clock.PatienceIn(ctx); p != nil {
+			long = fmt.Sprintf("for %s", p.Limit())
+		}
+		return errs.New(errs.Source, op, "cannot %s %q: %s does not answer as it should, %s: %s", op, url, s.endpoint, long, brief(err)).
 			WithHint("check the network, the service and AWS_ENDPOINT_URL").AsTransient()
 	}
 	return errs.New(errs.Source, op, "cannot %s %q: %s", op, url, brief(err))

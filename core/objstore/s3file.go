@@ -124,7 +124,9 @@ func (f *s3File) window(off int64, want int) (*window, error) {
 // fetch reads exactly p. The client tries again until there is an answer; a body that breaks off is asked for anew, from where it broke.
 func (f *s3File) fetch(p []byte, off int64) error {
 	bucket, key := split(f.info.Name)
-	for attempt, got := 1, 0; ; attempt++ {
+	again := attempts()
+	defer again.Done()
+	for got := 0; ; {
 		c, err := f.s.connect(f.ctx)
 		if err != nil {
 			return err
@@ -149,13 +151,10 @@ func (f *s3File) fetch(p []byte, off int64) error {
 			return nil
 		}
 		if got += n; n >= firstWindow {
-			attempt = 1 // it moves
+			again.Done() // it moves
 		}
-		if attempt == s3Attempts || !transient(err) {
+		if !transient(err) || !again.Again(f.ctx, err) {
 			return f.s.fail(f.ctx, "read", f.info.Name, err)
-		}
-		if err := pause(f.ctx, attempt); err != nil {
-			return err
 		}
 	}
 }

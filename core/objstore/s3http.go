@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -58,13 +57,12 @@ func (a *answer) Error() string {
 
 // do sends a request, again where that may help, and returns the answer to a request that was granted; the caller closes its body.
 func (c *client) do(ctx context.Context, r request) (*http.Response, error) {
-	for attempt := 1; ; attempt++ {
+	again := attempts()
+	defer again.Done()
+	for {
 		resp, err := c.send(ctx, r)
-		if err == nil || attempt == s3Attempts || !transient(err) {
+		if err == nil || !transient(err) || !again.Again(ctx, err) {
 			return resp, err
-		}
-		if err := pause(ctx, attempt); err != nil {
-			return nil, err
 		}
 	}
 }
@@ -147,7 +145,9 @@ func escape(path string) string {
 
 // ask sends a request and reads the answer's XML into out, which may be nil.
 func (c *client) ask(ctx context.Context, r request, out any) (http.Header, error) {
-	for attempt := 1; ; attempt++ {
+	again := attempts()
+	defer again.Done()
+	for {
 		resp, err := c.do(ctx, r)
 		if err != nil {
 			return nil, err
@@ -158,11 +158,8 @@ func (c *client) ask(ctx context.Context, r request, out any) (http.Header, erro
 			err = decode(text, out)
 		}
 		// A completion may be refused after it was granted; it is the same request all the same.
-		if err == nil || attempt == s3Attempts || !transient(err) {
+		if err == nil || !transient(err) || !again.Again(ctx, err) {
 			return resp.Header, err
-		}
-		if err := pause(ctx, attempt); err != nil {
-			return nil, err
 		}
 	}
 }
@@ -185,8 +182,7 @@ func decode(text []byte, out any) error {
 // jitter is for pauses alone, so that those who failed together do not come back together.
 var jitter = clock.Shared(clock.NewRand(uint64(clock.Wall{}.Now().UnixNano())))
 
-// pause comes behind an attempt: from a half to the whole of what doubles.
-func pause(ctx context.Context, attempt int) error {
-	whole := s3Pause << min(attempt-1, s3Attempts)
-	return clock.Wall{}.Sleep(ctx, whole/2+time.Duration(jitter.Float64()*float64(whole)/2))
+// attempts are those at one request: few, unless the context is that of a run, which is patient.
+func attempts() *clock.Retry {
+	return &clock.Retry{Clock: clock.Wall{}, Rand: jitter, Attempts: s3Attempts, First: s3Pause, Longest: s3LongestPause}
 }

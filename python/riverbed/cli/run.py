@@ -90,6 +90,7 @@ def _report(handles: list[PipelineHandle], arguments: argparse.Namespace) -> Non
                 f"{metrics['state']}: {metrics['rows_in']} rows in, {metrics['rows_out']} out, "
                 f"{metrics['late_rows']} late, {metrics['bad_rows']} bad, {metrics['steps']} steps"
                 + (f", epoch {metrics['epoch']}" if metrics["epoch"] else "")
+                + (f"\nwaiting for: {metrics['waiting_for']}" if metrics.get("waiting_for") else "")
                 + (f"\nwarning: {metrics['checkpoint_warning']}" if metrics.get("checkpoint_warning") else ""),
                 file=sys.stderr,
             )
