@@ -77,8 +77,9 @@ test-golden: setup ## the same bits on every build: amd64 v1 and v3, without ass
 	@tools/golden.sh
 
 .PHONY: test-eo
-test-eo: setup ## exactly once: KILLS=100 SIGKILLs a path in every phase of an epoch, sinks read by other clients (SINK_PATH="kafka to kafka")
-	@cd tests/go/eo && RIVERBED_EO_KILLS=$(or $(KILLS),100) SINK_PATH="$(SINK_PATH)" go test -timeout 0 -count 1 -v -run 'TestKills' .
+test-eo: setup ## exactly once: KILLS=100 SIGKILLs a path in every phase of an epoch, its services killed too (SINK_PATH="kafka to kafka"; "steady" with DURATION=1h)
+	@cd tests/go/eo && RIVERBED_EO_KILLS=$(or $(KILLS),100) RIVERBED_EO_DURATION=$(or $(DURATION),2m) RIVERBED_EO_JOURNAL=$(CURDIR)/build/eo \
+	  SINK_PATH="$(SINK_PATH)" go test -timeout 0 -count 1 -v -run 'TestKills|TestSteady' .
 
 .PHONY: sim
 sim: setup ## pipelines in a simulated world that fails, N histories from SEED on, each a function of its seed (SEED=42 N=10000)

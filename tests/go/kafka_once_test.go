@@ -3,9 +3,7 @@ package repo
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -17,11 +15,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/kafka"
+	"github.com/riverbed/riverbed/connectors/kafka/kafkatest"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
@@ -136,13 +133,8 @@ func (p *sinkProcess) waitFor(line string) string {
 // TestRealKafkaSinkOnce kills processes and the broker in the midst of commits, keeps the broker away for longer than a
 // transaction may take, and wakes up a process whose place was taken. A reader of committed records must find each row once.
 func TestRealKafkaSinkOnce(t *testing.T) {
-	for _, tool := range []string{"java", "mvn"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("no %s on the path, which the broker needs", tool)
-		}
-	}
-	kafkad := newBroker(t)
-	addr := kafkad.run(t, "start")
+	kafkad := kafkatest.Start(t)
+	addr := kafkad.Addr
 	r := clock.NewRand(7)
 	pause := func(most time.Duration) { time.Sleep(time.Duration(r.Float64() * float64(most))) }
 
@@ -158,7 +150,7 @@ func TestRealKafkaSinkOnce(t *testing.T) {
 				startSink(t, addr, "killed", 10).waitFor("done")
 			}
 		}
-		eachOnce(t, addr, "killed", 0)
+		eachOnce(t, kafkad, "killed", 0)
 	})
 	t.Run("a zombie that wakes up", func(t *testing.T) {
 		zombie := startSink(t, addr, "woken", 1000)
@@ -173,7 +165,7 @@ func TestRealKafkaSinkOnce(t *testing.T) {
 			t.Errorf("the zombie says %s", line)
 		}
 		successor.waitFor("done")
-		eachOnce(t, addr, "woken", 30)
+		eachOnce(t, kafkad, "woken", 30)
 	})
 	for name, away := range map[string]time.Duration{"a broker that is killed": 0, "a broker away for longer than a transaction": 5 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -182,53 +174,34 @@ func TestRealKafkaSinkOnce(t *testing.T) {
 			p := startSink(t, addr, topic, epochs)
 			p.waitFor("commit 3")
 			pause(150 * time.Millisecond)
-			kafkad.run(t, "kill")
+			if err := kafkad.Kill(); err != nil {
+				t.Fatal(err)
+			}
 			time.Sleep(away)
-			kafkad.run(t, "start")
+			if err := kafkad.Up(); err != nil {
+				t.Fatal(err)
+			}
 			p.waitFor("done")
-			eachOnce(t, addr, topic, epochs)
+			eachOnce(t, kafkad, topic, epochs)
 		})
 	}
 }
 
 // eachOnce reads the topic with a client of its own, committed records alone, and counts. 0 epochs are as many as there are.
-func eachOnce(t *testing.T, addr, topic string, epochs int) {
+func eachOnce(t *testing.T, kafkad *kafkatest.Broker, topic string, epochs int) {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+	recs, err := kafkad.Committed(t.Context(), topic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
-	ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := map[int32]int64{}
-	ends.Each(func(o kadm.ListedOffset) {
-		if o.Offset > 0 {
-			open[o.Partition] = o.Offset
-		}
-	})
 	seen := map[int64]int{}
-	for len(open) > 0 {
-		fetches := client.PollFetches(t.Context())
-		if err := fetches.Err(); err != nil && !errors.Is(err, io.EOF) {
-			t.Fatal(err)
+	for _, rec := range recs {
+		text, _, _ := strings.Cut(strings.TrimPrefix(string(rec.Value), `{"v":`), ",")
+		v, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatalf("a record %s", rec.Value)
 		}
-		fetches.EachRecord(func(rec *kgo.Record) {
-			if rec.Offset+1 >= open[rec.Partition] {
-				delete(open, rec.Partition)
-			}
-			if rec.Attrs.IsControl() {
-				return
-			}
-			text, _, _ := strings.Cut(strings.TrimPrefix(string(rec.Value), `{"v":`), ",")
-			v, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				t.Fatalf("a record %s", rec.Value)
-			}
-			seen[v]++
-		})
+		seen[v]++
 	}
 	if epochs == 0 {
 		epochs = len(seen) / epochRows

@@ -4,10 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,66 +13,17 @@ import (
 	"github.com/riverbed/riverbed"
 	"github.com/riverbed/riverbed/connectors/connectortest"
 	"github.com/riverbed/riverbed/connectors/kafka"
+	"github.com/riverbed/riverbed/connectors/kafka/kafkatest"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// broker is Apache Kafka on ports and data of its own, so that tests that run side by side do not meet.
-type broker struct {
-	script string
-	env    []string
-}
-
-func newBroker(t *testing.T) *broker {
-	t.Helper()
-	script, err := filepath.Abs(filepath.Join("..", "..", "tools", "services", "kafka.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &broker{script: script, env: []string{"KAFKA_DATA=" + t.TempDir()}}
-	// Not the port that the system would choose: a client that reconnects to a dead broker on one of those may be given the same
-	// port as its own end and so connect to itself, and then the port is taken.
-	port := 20000 + os.Getpid()%10000
-	for _, name := range []string{"KAFKA_PORT", "KAFKA_CONTROLLER_PORT"} {
-		free, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		for ; err != nil && port < 32000; port++ {
-			free, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer free.Close() // both are held until both are known
-		b.env = append(b.env, fmt.Sprintf("%s=%d", name, port))
-		port++
-	}
-	t.Cleanup(func() { b.run(t, "reset") })
-	return b
-}
-
-// run does what kafka.sh calls by this name and gives what it printed.
-func (b *broker) run(t *testing.T, verb string) string {
-	t.Helper()
-	cmd := exec.Command(b.script, verb)
-	cmd.Env = append(cmd.Environ(), b.env...)
-	cmd.Stderr = t.Output()
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("kafka.sh %s: %v\n%s", verb, err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
 // TestRealKafka reads and writes through Apache Kafka itself: transactions, positions, and a broker that dies while a
 // partition is being read.
 func TestRealKafka(t *testing.T) {
-	for _, tool := range []string{"java", "mvn"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("no %s on the path, which the broker needs", tool)
-		}
-	}
-	kafkad := newBroker(t)
-	addr := kafkad.run(t, "start")
+	kafkad := kafkatest.Start(t)
+	addr := kafkad.Addr
 
 	producer, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.TransactionalID("real"), kgo.DefaultProduceTopic("t"), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
@@ -147,13 +94,11 @@ func TestRealKafka(t *testing.T) {
 	}
 	// Each partition has a third of the rows, so that reading them in turn never waits for one that is at its end.
 	read(15_000)
-	kafkad.run(t, "kill")
-	kafkad.run(t, "start")
+	restart(t, kafkad)
 	send(20_000, 3_000, kgo.TryCommit)
 	read(23_000)
 	// And so does one that is opened anew at positions from before, when the partitions have another leader's epoch.
-	kafkad.run(t, "kill")
-	kafkad.run(t, "start")
+	restart(t, kafkad)
 	send(23_000, 3_000, kgo.TryCommit)
 	s = open(t)
 	for _, split := range splits {
@@ -168,6 +113,17 @@ func TestRealKafka(t *testing.T) {
 		if n != 1 || strings.HasPrefix(row, "-") {
 			t.Fatalf("row %s was read %d times", row, n)
 		}
+	}
+}
+
+// restart kills a broker and starts it again.
+func restart(t *testing.T, b *kafkatest.Broker) {
+	t.Helper()
+	if err := b.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Up(); err != nil {
+		t.Fatal(err)
 	}
 }
 

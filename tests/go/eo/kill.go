@@ -1,17 +1,14 @@
 // Package eo kills pipelines: a child process runs one between real services and is ended with SIGKILL in every phase of its epochs and at
-// any moment; what an independent client then reads of the sink is what one undisturbed run would have written.
+// any moment, and the services are ended under it; what an independent client then reads of the sink is what one undisturbed run would have
+// written.
 package eo
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,9 +18,12 @@ import (
 
 // phases in which a child is killed.
 var phases = []string{
-	checkpoint.Copying, checkpoint.Copied, checkpoint.Staging, checkpoint.Staged, checkpoint.Uploading, checkpoint.Uploaded, checkpoint.Publishing,
-	checkpoint.Published, checkpoint.Committing, checkpoint.Committed, checkpoint.Marked, checkpoint.Acknowledging, checkpoint.Acknowledged,
+	checkpoint.Committing, checkpoint.Published, checkpoint.Committed, checkpoint.Copying, checkpoint.Copied, checkpoint.Staging, checkpoint.Staged,
+	checkpoint.Uploading, checkpoint.Uploaded, checkpoint.Publishing, checkpoint.Marked, checkpoint.Acknowledging, checkpoint.Acknowledged,
 }
+
+// anyMoment is no phase: a child is killed some time after it began.
+const anyMoment = "any moment"
 
 // path is a pipeline between two services.
 type path struct {
@@ -42,205 +42,273 @@ type plumbing struct {
 	read func() (map[string]int, error)
 	// want gives the rows that one undisturbed run would have written.
 	want func() (map[string]int, error)
-	// disturb ends and restarts a service; nil: there is none.
-	disturb func() error
-	until   string
+	// services are what is killed and started again under the pipeline.
+	services []service
+	until    string
+}
+
+// service is a process that the pipeline needs.
+type service struct {
+	name string
+	kill func() error // SIGKILL
+	up   func() error // with what it had
 }
 
 // report counts what a run of a path did.
 type report struct {
 	Path              string
-	Kills             map[string]int
+	Kills             map[string]int // of the child, by phase
+	Services          map[string]int // kills under a running child
+	Ended             int            // children that ended by themselves while a service was away
 	Epochs, Fed       int
 	Rows, Lost, Twice int
+	Seconds           float64
 }
 
 func (r report) String() string {
-	var kills []string
+	var kills, services []string
 	total := 0
 	for _, phase := range slices.Sorted(maps.Keys(r.Kills)) {
 		kills = append(kills, fmt.Sprintf("%s %d", phase, r.Kills[phase]))
 		total += r.Kills[phase]
 	}
-	return fmt.Sprintf("%s: %d kills (%s), %d epochs, %d rows fed, %d rows in the sink, %d lost, %d doubled", r.Path, total, strings.Join(kills, ", "), r.Epochs, r.Fed, r.Rows, r.Lost, r.Twice)
+	for _, name := range slices.Sorted(maps.Keys(r.Services)) {
+		services = append(services, fmt.Sprintf("%s %d", name, r.Services[name]))
+	}
+	return fmt.Sprintf("%s: %d kills (%s), services killed under it: %s (%d children ended by it), %d epochs, %d rows fed, %d rows in the sink, %d lost, %d doubled; %.0f s",
+		r.Path, total, strings.Join(kills, ", "), cmpOr(strings.Join(services, ", "), "none"), r.Ended, r.Epochs, r.Fed, r.Rows, r.Lost, r.Twice, r.Seconds)
 }
 
-// chunk is how many rows are fed each time a child ends an epoch.
-const chunk = 200
+func cmpOr(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
 
-// kill runs a path with so many kills and compares what the sink holds.
-func (p path) kill(t *testing.T, kills int, seed uint64, markers bool) report {
+// add is the report of several rounds.
+func (r *report) add(o report) {
+	for phase, n := range o.Kills {
+		r.Kills[phase] += n
+	}
+	for name, n := range o.Services {
+		r.Services[name] += n
+	}
+	r.Ended, r.Epochs, r.Fed, r.Rows, r.Lost, r.Twice, r.Seconds = r.Ended+o.Ended, r.Epochs+o.Epochs, r.Fed+o.Fed, r.Rows+o.Rows, r.Lost+o.Lost, r.Twice+o.Twice, r.Seconds+o.Seconds
+}
+
+const (
+	// chunk is how many rows are fed each time a child ends an epoch.
+	chunk = 200
+	// fewestEpochs are between a start and a kill in a phase.
+	fewestEpochs = 3
+	// mostAway is how long a service is away at most before it is started again.
+	mostAway = 2 * time.Second
+)
+
+// round is a run of a path over services of its own.
+type round struct {
+	*report
+	t    *testing.T
+	pl   *plumbing
+	rand clock.Rand
+	job  job
+
+	mu   sync.Mutex // of the services: nobody feeds while one is away
+	away sync.WaitGroup
+	hurt bool // a service was killed since the child began
+}
+
+// targets are the phases of so many kills: four of five kills are in a phase, each phase as often as the others.
+func targets(kills int, rand clock.Rand) []string {
+	out := make([]string, kills)
+	for i := range out {
+		out[i] = anyMoment
+		if n := i - i/5; i%5 != 4 {
+			out[i] = phases[n%len(phases)]
+		}
+	}
+	for i := len(out) - 1; i > 0; i-- {
+		k := rand.IntN(i + 1)
+		out[i], out[k] = out[k], out[i]
+	}
+	return out
+}
+
+// kill runs a path, killing children where the targets say, and compares what the sink holds. Every third child has a service killed under it.
+func (p path) kill(t *testing.T, aims []string, seed uint64, markers bool) report {
 	t.Helper()
+	began := time.Now()
 	pl := p.open(t)
-	r := report{Path: p.name, Kills: map[string]int{}}
-	rand := clock.NewRand(seed)
-	feed := func(n int) {
-		if err := pl.feed(n); err != nil {
-			t.Fatal(err)
+	r := &round{report: &report{Path: p.name, Kills: map[string]int{}, Services: map[string]int{}}, t: t, pl: pl, rand: clock.NewRand(seed),
+		job: job{Settings: pl.settings, Statements: pl.statements, Markers: markers}}
+	r.feed()
+	for n, aim := range aims {
+		var under *service
+		if len(pl.services) > 0 && n%3 == 1 && markers {
+			under = &pl.services[n/3%len(pl.services)]
 		}
-		r.Fed += n
+		r.life(n, aim, under)
 	}
-	feed(chunk)
-	j := job{Settings: pl.settings, Statements: pl.statements, Markers: markers}
-	for n := range kills {
-		target := phases[n%len(phases)]
-		random := n%5 == 4 // at any moment
-		if pl.disturb != nil && n%20 == 10 {
-			if err := pl.disturb(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c := start(t, j)
-		began := time.Now()
-		var moment time.Duration
-		if random {
-			moment = time.Duration(rand.IntN(1500)) * time.Millisecond
-			target = "any moment"
-		}
-		epochs := 0
-		for {
-			if epochs > 30 { // the phase does not come: without markers nothing is committed
-				target = "any moment"
-				break
-			}
-			line, timeout := c.line(moment, began)
-			if timeout {
-				break
-			}
-			word, rest, _ := strings.Cut(line, " ")
-			if word != "phase" {
-				t.Fatalf("%s: kill %d, in %s after %d epochs: the pipeline says %s", p.name, n, target, epochs, line)
-			}
-			phase, _, _ := strings.Cut(rest, " ")
-			if phase == checkpoint.Copied {
-				epochs++
-				r.Epochs++
-				feed(chunk)
-			}
-			if !random && phase == target && epochs >= 3+rand.IntN(3) {
-				break
-			}
-			c.goOn()
-		}
-		c.kill()
-		r.Kills[target]++
+	r.away.Wait()
+	r.last()
+	r.compare()
+	r.Seconds = time.Since(began).Seconds()
+	return *r.report
+}
+
+func (r *round) feed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.pl.feed(chunk); err != nil {
+		r.t.Error(err)
+		r.t.FailNow()
 	}
-	j.Until = pl.until
-	c := start(t, j)
+	r.Fed += chunk
+}
+
+// disturb kills a service now, and starts it again after a while, beside the child. Half of the time the child is killed while it is away.
+func (r *round) disturb(s *service) {
+	r.Services[s.name]++
+	r.hurt = true
+	pause := time.Duration(r.rand.Float64() * float64(mostAway))
+	r.mu.Lock()
+	if err := s.kill(); err != nil {
+		r.mu.Unlock()
+		r.t.Fatal(err)
+	}
+	r.away.Go(func() {
+		defer r.mu.Unlock()
+		time.Sleep(pause)
+		if err := s.up(); err != nil {
+			r.t.Error(err)
+		}
+	})
+}
+
+// life is that of a child up to its end by our hand. under is a service to kill meanwhile; nil: none.
+func (r *round) life(n int, aim string, under *service) {
+	r.hurt = r.isAway()
+	var epochs, steps int
+	var moment time.Duration // of a kill at any moment, once there were epochs enough
+	least := fewestEpochs + r.rand.IntN(3)
+	strike := r.rand.IntN(least * len(phases)) // the phase, from the start, behind which the service is killed
+	if r.rand.IntN(3) == 0 {
+		strike = -1 // at the next commit
+	}
+	ride := r.rand.IntN(2) == 0 // the child is to outlive the service's absence
+	c := start(r.t, r.job)
+	began, since := time.Now(), time.Time{}
+	for {
+		if aim == anyMoment && epochs >= least && moment == 0 {
+			moment, since = time.Millisecond+time.Duration(r.rand.IntN(500))*time.Millisecond, time.Now()
+		}
+		line, timeout := c.line(moment, since)
+		if timeout {
+			break
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		if word != "phase" {
+			if !r.hurt {
+				r.t.Fatalf("%s: kill %d, %s after %d epochs: the pipeline says %s", r.Path, n, aim, epochs, line)
+			}
+			r.t.Logf("kill %d: a service was away, and the pipeline ended: %s", n, rest)
+			c.wait()
+			r.Ended++
+			time.Sleep(200 * time.Millisecond) // who supervises it starts it again
+			c = start(r.t, r.job)
+			continue
+		}
+		phase, _, _ := strings.Cut(rest, " ")
+		steps++
+		if phase == checkpoint.Copied {
+			epochs++
+			r.Epochs++
+		}
+		if under != nil && (strike >= 0 && steps > strike || strike < 0 && epochs > 1 && phase == checkpoint.Committing) {
+			r.disturb(under)
+			under = nil
+			if ride {
+				least += epochs + fewestEpochs
+			}
+		}
+		if epochs > 40 { // the phase does not come: without markers nothing is committed
+			aim = anyMoment
+			break
+		}
+		if phase == aim && epochs >= least {
+			break
+		}
+		if phase == checkpoint.Copied {
+			r.feedBeside()
+		}
+		c.goOn()
+	}
+	c.kill()
+	r.Kills[aim]++
+	r.t.Logf("kill %d: %s, %d epochs after the start, %.1f s", n, aim, epochs, time.Since(began).Seconds())
+}
+
+// feedBeside feeds unless a service is away: the child goes on with what there is.
+func (r *round) feedBeside() {
+	if !r.isAway() {
+		r.feed()
+	}
+}
+
+// isAway reports whether a service is.
+func (r *round) isAway() bool {
+	if !r.mu.TryLock() {
+		return true
+	}
+	r.mu.Unlock()
+	return false
+}
+
+// last lets a child run to the end of what there is.
+func (r *round) last() {
+	r.job.Until = r.pl.until
+	c := start(r.t, r.job)
 	for {
 		line, _ := c.line(0, time.Time{})
 		if line == "ended" {
 			break
 		}
 		if !strings.HasPrefix(line, "phase ") {
-			t.Fatalf("%s: the last run says %s", p.name, line)
+			r.t.Fatalf("%s: the last run says %s", r.Path, line)
 		}
 		c.goOn()
 	}
 	c.wait()
-	got, err := pl.read()
+}
+
+// compare holds what the sink has against what it should have.
+func (r *round) compare() {
+	got, err := r.pl.read()
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	want, err := pl.want()
+	want, err := r.pl.want()
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	for row, n := range want {
 		if got[row] < n {
-			r.Lost++
-			if r.Lost < 5 {
-				t.Logf("lost: %s, there %d times instead of %d", row, got[row], n)
+			if r.Lost++; r.Lost < 5 {
+				r.t.Logf("lost: %s, there %d times instead of %d", row, got[row], n)
 			}
 		}
 	}
 	for row, n := range got {
 		r.Rows += n
-		if n > want[row] {
-			r.Twice++
-			if r.Twice < 5 {
-				t.Logf("doubled: %s, there %d times instead of %d", row, n, want[row])
+		if n > want[row] || n < 0 { // more went than came
+
+			if r.Twice++; r.Twice < 5 {
+				r.t.Logf("doubled: %s, there %d times instead of %d", row, n, want[row])
 			}
 		}
 	}
-	if r.Fed < chunk*kills || len(want) == 0 {
-		t.Fatalf("the test is not one: %s", r)
+	if len(want) == 0 {
+		r.t.Fatalf("the test is not one: %s", r)
 	}
-	return r
-}
-
-// running is a child.
-type running struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	lines chan string
-}
-
-func start(t *testing.T, j job) *running {
-	t.Helper()
-	text, err := json.Marshal(j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &running{t: t, cmd: exec.Command(self), lines: make(chan string)}
-	c.cmd.Env = append(os.Environ(), childEnv+"="+string(text))
-	c.cmd.Stderr = t.Output()
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.cmd.Process.Kill() })
-	go func() {
-		defer close(c.lines)
-		s := bufio.NewScanner(out)
-		for s.Scan() {
-			c.lines <- s.Text()
-		}
-	}()
-	return c
-}
-
-// line is the next one that the child says; timeout: the moment since it began came first.
-func (c *running) line(moment time.Duration, began time.Time) (line string, timeout bool) {
-	c.t.Helper()
-	var due <-chan time.Time
-	if moment > 0 {
-		due = time.After(time.Until(began.Add(moment)))
-	}
-	select {
-	case <-time.After(2 * time.Minute):
-		c.t.Fatal("the pipeline says nothing")
-		return "", true
-	case line, more := <-c.lines:
-		if !more {
-			c.t.Fatalf("the pipeline ended without a word: %v", c.cmd.Wait())
-		}
-		return line, false
-	case <-due:
-		return "", true
-	}
-}
-
-func (c *running) goOn() { _, _ = io.WriteString(c.in, "\n") }
-
-func (c *running) kill() {
-	_ = c.cmd.Process.Kill()
-	c.wait()
-}
-
-func (c *running) wait() {
-	for range c.lines { // it is at its end
-	}
-	_ = c.cmd.Wait()
 }

@@ -56,9 +56,9 @@ func (c *changingTable) rows(text string) (map[string]int, error) {
 	return out, err
 }
 
-func (c *changingTable) killed() error {
-	c.pg.Kill()
-	return c.pg.Up()
+// database is a server that is killed and recovers.
+func database(pg *pgtest.Server) service {
+	return service{"database", func() error { pg.Kill(); return nil }, pg.Up}
 }
 
 // postgresToPostgres keeps a table equal to a query over another whose log has keys of old rows.
@@ -72,8 +72,8 @@ func postgresToPostgres(t *testing.T) *plumbing {
 		want: func() (map[string]int, error) {
 			return c.rows("SELECT k, count(*), sum(id), sum(v), 1 FROM s GROUP BY k")
 		},
-		disturb: c.killed,
-		until:   "latest",
+		services: []service{database(c.pg)},
+		until:    "latest",
 	}
 }
 
@@ -88,8 +88,8 @@ func postgresChanges(t *testing.T) *plumbing {
 		read: func() (map[string]int, error) {
 			return c.rows("SELECT id, k, v, sum(__weight) FROM o GROUP BY 1, 2, 3 HAVING sum(__weight) <> 0")
 		},
-		want:    func() (map[string]int, error) { return c.rows("SELECT id, k, v, 1 FROM s") },
-		disturb: c.killed,
-		until:   "latest",
+		want:     func() (map[string]int, error) { return c.rows("SELECT id, k, v, 1 FROM s") },
+		services: []service{database(c.pg)},
+		until:    "latest",
 	}
 }

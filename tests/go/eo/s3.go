@@ -24,15 +24,11 @@ func filesToS3(t *testing.T) *plumbing {
 			"CREATE SINK o WITH (connector = 'parquet', path = 's3://" + objtest.Bucket + "/out')",
 			"INSERT INTO o " + windows,
 		},
-		feed:  in.feed,
-		read:  func() (map[string]int, error) { return readParquet(filepath.Join(s3.Folder, objtest.Bucket, "out")) },
-		want:  func() (map[string]int, error) { return tally(in.n), nil },
-		until: "latest",
-		disturb: func() error {
-			s3.Kill()
-			s3.Start()
-			return nil
-		},
+		feed:     in.feed,
+		read:     func() (map[string]int, error) { return readParquet(filepath.Join(s3.Folder, objtest.Bucket, "out")) },
+		want:     func() (map[string]int, error) { return tally(in.n), nil },
+		until:    "latest",
+		services: []service{{"object store", func() error { s3.Kill(); return nil }, func() error { s3.Start(); return nil }}},
 	}
 }
 
