@@ -7,20 +7,17 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
 import os
-import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from services import broker
 
 import riverbed as rb
 
@@ -49,27 +46,6 @@ COLUMNS = ", ".join(SCHEMA)
 WATERMARK = "ts - INTERVAL '1 minute'"
 
 console = Console()
-
-
-@contextlib.contextmanager
-def broker() -> Iterator[str]:
-    """KAFKA_BROKERS, or an embedded broker that ends with this process."""
-    if given := os.environ.get("KAFKA_BROKERS"):
-        yield given
-        return
-    root = pathlib.Path(__file__).resolve().parents[1]
-    binary = root / "build" / "kfaked"
-    if not binary.exists():
-        console.print("[dim]building the embedded broker (once)[/dim]")
-    subprocess.run(["go", "build", "-o", str(binary), "./tools/kfaked"], cwd=root, check=True)
-    process = subprocess.Popen([str(binary)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdin is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.stdin.close()
-        process.wait(10)
 
 
 def show(title: str, rows: list[dict[str, object]], limit: int = 8) -> None:
