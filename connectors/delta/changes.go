@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/riverbed/riverbed/connectors/parquet/datafile"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
@@ -76,7 +77,7 @@ func (s *snapshot) changes(a *actions) []item {
 const changeType = "_change_type"
 
 // open opens the item's file and finds which of its rows are meant.
-func (it *item) open(ctx context.Context, s *stream) (src *source, p picks, err error) {
+func (it *item) open(ctx context.Context, s *stream) (src *datafile.File, p datafile.Picks, err error) {
 	columns := s.columns
 	if it.weight == 0 {
 		columns = append(columns[:len(columns):len(columns)], column{Field: types.Field{Name: changeType, Type: types.String}, physical: changeType})
@@ -84,19 +85,19 @@ func (it *item) open(ctx context.Context, s *stream) (src *source, p picks, err 
 	if src, err = s.table.open(ctx, it.file, columns); err != nil {
 		return nil, p, err
 	}
-	if it.weight == 0 && src.from[len(columns)-1] < 0 {
+	if it.weight == 0 && !src.Has(len(columns)-1) {
 		return nil, p, errs.New(errs.Source, "open", "the change data file %q of the Delta table %q has no column %s", it.file.Path, s.table.path, changeType).
 			WithHint("the table was written wrongly; read its newest version by a new pipeline")
 	}
-	if p.set, err = it.file.Vector.load(ctx, s.table, src.rows); err != nil {
+	if p.Set, err = it.file.Vector.load(ctx, s.table, src.Rows); err != nil {
 		return nil, p, s.table.badVector(it.file, err)
 	}
 	if it.differ {
-		other, err := it.than.load(ctx, s.table, src.rows)
+		other, err := it.than.load(ctx, s.table, src.Rows)
 		if err != nil {
 			return nil, p, s.table.badVector(it.file, err)
 		}
-		p.set, p.within = p.set.minus(other), true
+		p.Set, p.Within = p.Set.Minus(other), true
 	}
 	return src, p, nil
 }

@@ -1,9 +1,10 @@
 package delta
 
 import (
-	"encoding/base64"
 	"strings"
 	"testing"
+
+	"github.com/riverbed/riverbed/connectors/parquet/datafile"
 )
 
 // The examples of Delta.s specification.
@@ -13,63 +14,26 @@ func TestVectorsOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := parseVector(data[:44], 30)
+	b, err := datafile.ParseVector(data[:44], 30)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var rows []int64
 	for row := range int64(30) {
-		if b.has(row) {
+		if b.Has(row) {
 			rows = append(rows, row)
 		}
 	}
 	if len(rows) != 6 || rows[0] != 3 || rows[1] != 4 || rows[2] != 7 || rows[3] != 11 || rows[4] != 18 || rows[5] != 29 {
 		t.Fatal(rows)
 	}
-	if _, err := parseVector(data[:44], 29); err == nil || !strings.Contains(err.Error(), "deletes row 29") {
+	if _, err := datafile.ParseVector(data[:44], 29); err == nil || !strings.Contains(err.Error(), "deletes row 29") {
 		t.Fatal(err)
 	}
 	name, err := vectorFile("ab^-aqEH.-t@S}K{vb[*k^")
 	if err != nil || name != "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin" {
 		t.Fatal(name, err)
 	}
-}
-
-func TestBitmaps(t *testing.T) {
-	b := make(bitmap, 3)
-	b.add(0, 0)
-	b.add(63, 130)
-	for _, c := range [][3]int64{{0, 192, 69}, {0, 1, 1}, {1, 63, 0}, {60, 70, 7}, {64, 128, 64}, {130, 500, 1}, {131, 500, 0}, {5, 5, 0}} {
-		if got := b.count(c[0], c[1]); got != c[2] {
-			t.Errorf("count(%d, %d) = %d, want %d", c[0], c[1], got, c[2])
-		}
-	}
-	if b.add(191, 192) || bitmap(nil).add(0, 0) {
-		t.Error("a row without room was added")
-	}
-	less := b.minus(bitmap{1})
-	if less.has(0) || !less.has(63) || !b.has(0) {
-		t.Error("minus")
-	}
-}
-
-func FuzzVector(f *testing.F) {
-	for _, s := range []string{"0Npk5A==", "0DlkZAEAAAAAAAAAAAAAADowAAABAAAAAAACABAAAAABAAMABQA="} {
-		b, _ := base64.StdEncoding.DecodeString(s)
-		f.Add(b, int64(100))
-	}
-	data, _ := z85("^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L")
-	f.Add(data[:44], int64(30))
-	f.Fuzz(func(t *testing.T, data []byte, rows int64) {
-		rows &= 1<<20 - 1
-		b, err := parseVector(data, rows)
-		if err != nil {
-			return
-		}
-		if n := b.count(0, rows); n != b.count(0, int64(len(b))<<6) {
-			t.Fatal("rows behind the end of the file are deleted")
-		}
-	})
 }
 
 func FuzzLog(f *testing.F) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/files"
+	"github.com/riverbed/riverbed/connectors/parquet/datafile"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
@@ -173,14 +174,14 @@ type scan struct {
 
 // task is a row group that is to be read.
 type task struct {
-	src   *source
-	picks picks
+	src   *datafile.File
+	picks datafile.Picks
 	file  int // in scan order
 	unit  int
 }
 
 type worker struct {
-	unit *unit
+	unit *datafile.Unit
 	seq  int64
 	_    [64]byte // workers write their entries all the time; keep them on lines of their own
 }
@@ -203,15 +204,15 @@ func (s *scan) Next(ctx context.Context, number int) (*flow.Morsel, error) {
 				return nil, err
 			}
 			w.seq = int64(t.file)<<(batchBits+unitBits) | int64(t.unit)<<batchBits
-			w.unit, err = t.src.project(s.req.Columns, s.schema).open(ctx, unitRequest{unit: t.unit, picks: t.picks, batchRows: s.req.BatchRows, narrow: s.req.Narrow, worker: number, room: s.req.Room})
+			w.unit, err = t.src.Project(s.req.Columns, s.schema).Open(ctx, datafile.Request{Unit: t.unit, Picks: t.picks, BatchRows: s.req.BatchRows, Narrow: s.req.Narrow, Worker: number, Room: s.req.Room})
 			if err != nil {
 				w.unit = nil
 				return nil, err
 			}
 		}
-		b, records, err := w.unit.next(ctx)
+		b, records, err := w.unit.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			w.unit.close()
+			w.unit.Close()
 			w.unit = nil
 			continue
 		}
@@ -221,9 +222,9 @@ func (s *scan) Next(ctx context.Context, number int) (*flow.Morsel, error) {
 		if b.NumRows() == 0 {
 			continue
 		}
-		m := &flow.Morsel{Seq: w.seq, Batch: b, Narrowed: w.unit.narrowed}
+		m := &flow.Morsel{Seq: w.seq, Batch: b, Narrowed: w.unit.Narrowed}
 		if s.req.Places {
-			m.Places = w.unit.places(records)
+			m.Places = w.unit.Places(records)
 		}
 		w.seq++
 		return m, nil
@@ -268,14 +269,14 @@ func (s *scan) open(ctx context.Context, at int) ([]task, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone, err := f.Vector.load(ctx, s.r.table, src.rows)
+	gone, err := f.Vector.load(ctx, s.r.table, src.Rows)
 	if err != nil {
 		return nil, s.r.table.badVector(f, err)
 	}
 	var out []task
-	for u := range src.file.Units() {
-		if src.file.Units()[u].Rows > 0 && src.canMatch(u, s.req.Filters) {
-			out = append(out, task{src, picks{set: gone}, at, u})
+	for u := range src.Units() {
+		if rows, _ := src.Unit(u); rows > 0 && src.CanMatch(u, s.req.Filters) {
+			out = append(out, task{src, datafile.Picks{Set: gone}, at, u})
 		}
 	}
 	return out, nil
@@ -288,7 +289,7 @@ func (t *table) badVector(f *dataFile, err error) error {
 func (s *scan) Close() error {
 	for i := range s.workers {
 		if u := s.workers[i].unit; u != nil {
-			u.close()
+			u.Close()
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/files"
+	"github.com/riverbed/riverbed/connectors/parquet/datafile"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
@@ -130,12 +131,12 @@ func (s *stream) replaced(last, known int64) error {
 // reader reads the versions one after another.
 type reader struct {
 	s     *stream
-	state *snapshot // the table before the commit that is read, or as it is first read
-	at    position  // what is read next
-	items []item    // of the version; nil: not looked for yet
-	src   *source   // of the item
-	picks picks
-	unit  *unit
+	state *snapshot      // the table before the commit that is read, or as it is first read
+	at    position       // what is read next
+	items []item         // of the version; nil: not looked for yet
+	src   *datafile.File // of the item
+	picks datafile.Picks
+	unit  *datafile.Unit
 	max   int
 	held  *flow.Rows // rows that are handed out when it is known whether they are the last of their commit
 	polls int        // for a version that is not there
@@ -314,9 +315,9 @@ func (r *reader) next(ctx context.Context, limit int) (*flow.Rows, error) {
 			}
 		}
 		it := &r.items[r.at.item]
-		b, records, err := r.unit.next(ctx)
+		b, records, err := r.unit.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			r.at.row = r.unit.end
+			r.at.row = r.unit.End
 			r.closeUnit()
 			continue
 		}
@@ -324,16 +325,16 @@ func (r *reader) next(ctx context.Context, limit int) (*flow.Rows, error) {
 			r.closeUnit()
 			return nil, err
 		}
-		r.at.row = r.unit.row
+		r.at.row = r.unit.Row
 		if b.NumRows() == 0 {
 			continue
 		}
 		if b, err = it.weigh(b, r.s); err != nil {
 			return nil, because(err, "read", "", "the file %q of the Delta table %q", it.file.Path, r.s.table.path)
 		}
-		rows := &flow.Rows{Batch: b, Places: r.unit.places(records), Next: r.at.String(), TxnOpen: !r.at.whole}
-		if u := r.src.file.Units()[r.src.unitOf(r.at.row-1)]; u.Rows > 0 {
-			rows.Bytes = u.Bytes * records / u.Rows
+		rows := &flow.Rows{Batch: b, Places: r.unit.Places(records), Next: r.at.String(), TxnOpen: !r.at.whole}
+		if n, bytes := r.src.Unit(r.src.UnitOf(r.at.row - 1)); n > 0 {
+			rows.Bytes = bytes * records / n
 		}
 		return rows, nil
 	}
@@ -348,19 +349,19 @@ func (r *reader) open(ctx context.Context) (ok bool, err error) {
 				return false, err
 			}
 		}
-		if r.at.row >= r.src.rows {
+		if r.at.row >= r.src.Rows {
 			continue
 		}
-		n := r.src.unitOf(r.at.row)
-		columns := make([]int, len(r.src.columns))
+		n := r.src.UnitOf(r.at.row)
+		columns := make([]int, len(r.src.Columns))
 		for i := range columns {
 			columns[i] = i
 		}
 		picks := r.picks
-		if r.at.row > r.src.before[n] {
-			picks.from = r.at.row
+		if r.at.row > r.src.First(n) {
+			picks.From = r.at.row
 		}
-		r.unit, err = r.src.project(columns, types.ArrowSchema(fieldsIn(r.src.columns))).open(ctx, unitRequest{unit: n, picks: picks, batchRows: r.max})
+		r.unit, err = r.src.Project(columns, types.ArrowSchema(datafile.Fields(r.src.Columns))).Open(ctx, datafile.Request{Unit: n, Picks: picks, BatchRows: r.max})
 		if err != nil {
 			r.unit = nil
 		}
@@ -369,18 +370,9 @@ func (r *reader) open(ctx context.Context) (ok bool, err error) {
 	return false, nil
 }
 
-// unitOf is the unit that a row is in.
-func (s *source) unitOf(row int64) int {
-	n := 0
-	for n+1 < len(s.before) && s.before[n+1] <= row {
-		n++
-	}
-	return n
-}
-
 func (r *reader) closeUnit() {
 	if r.unit != nil {
-		r.unit.close()
+		r.unit.Close()
 		r.unit = nil
 	}
 }

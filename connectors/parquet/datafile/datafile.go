@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -93,6 +94,11 @@ func Open(ctx context.Context, ref files.Ref, columns []Column, constants map[in
 
 // Numbered reports whether the file numbers any of its columns.
 func (f *File) Numbered() bool { return numbered(parquet.FieldIDs(f.file)) }
+
+// Names reports whether the file calls one of its columns so.
+func (f *File) Names(name string) bool {
+	return slices.ContainsFunc(f.file.Fields(), func(have types.Field) bool { return have.Name == name })
+}
 
 // Has reports whether the file holds a column.
 func (f *File) Has(column int) bool { return f.from[column] >= 0 }
