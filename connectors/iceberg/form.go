@@ -91,15 +91,18 @@ func fieldNamed(fields []types.Field, name string) int {
 
 // bringer turns columns of a query into a type of the table.
 func bringer(from, to types.Type) (func(arrow.Array) arrow.Array, error) {
+	same := func(a arrow.Array) arrow.Array { return a }
+	if from.Equal(to) {
+		return same, nil
+	}
 	word, as, err := "", from, error(nil)
 	if !from.IsNested() {
 		if word, as, err = wordOf(from); err != nil {
 			return nil, err
 		}
 	}
-	same := func(a arrow.Array) arrow.Array { return a }
 	switch {
-	case from.Equal(to), word == "string" && to.Kind == types.Varchar:
+	case word == "string" && to.Kind == types.Varchar:
 		return same, nil
 	case from.Kind == types.UBigInt && to.Kind == types.Decimal && to.Scale == 0 && to.Width >= 20:
 		return unsigned, nil
