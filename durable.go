@@ -207,6 +207,10 @@ func (d *durable) copy() (*barrier, error) {
 	d.pending = len(snap.Pending) > 0
 	for i, src := range m.Sources {
 		upTo := map[string]flow.Position{}
+		ended := r.inputs[i].endedSplits(upTo)
+		if m.Sources[i].Ended = int64(r.inputs[i].done); len(ended) > 0 {
+			b.sections = append(b.sections, checkpoint.Section{Kind: checkpoint.Log, Owner: checkpoint.EndedSplits, Table: src.Name, Rows: ended})
+		}
 		for id, sp := range r.inputs[i].splits {
 			src.Splits[id] = checkpoint.SplitPosition{Position: sp.at, Ended: sp.ended}
 			if sp.at != "" {
@@ -235,6 +239,9 @@ func (d *durable) through(b *barrier) error {
 		b.sections = append(b.sections, checkpoint.Section{Kind: checkpoint.Once, Owner: sinkName, Rows: rows})
 	}
 	again := d.r.newRetry()
+	if err := again.within(ctx, func() error { return d.consolidate(ctx, b) }); err != nil {
+		return checkpointFailed(err)
+	}
 	checkpoint.Phase(checkpoint.Uploading, m.Epoch)
 	if err := again.within(ctx, func() error { return d.store.Write(ctx, d.last, m, b.sections) }); err != nil {
 		return checkpointFailed(err)
@@ -405,35 +412,29 @@ const sinkName = "sink"
 func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 	r := d.r
 	var late, bad []arrow.RecordBatch
-	snap, err := snapshotOf(ctx, d.store, m, func(s checkpoint.Section) {
+	past := map[string]map[string]flow.Position{}                                          // by source
+	snap, err := restoreGraph(ctx, d.store, m, r.graph, func(s checkpoint.Section) error { // it looks whether the sources are the same
 		switch s.Owner {
 		case tableOwner:
-			if d.tables == nil {
-				d.tables = map[string][]arrow.RecordBatch{}
+			return d.knew(s)
+		case checkpoint.EndedSplits:
+			if past[s.Table] == nil {
+				past[s.Table] = map[string]flow.Position{}
 			}
-			d.tables[s.Table] = append(d.tables[s.Table], s.Rows...)
+			splitsOf(s, past[s.Table])
 		case flow.LateRelation:
 			late = append(late, s.Rows...)
 		case flow.BadRelation:
 			bad = append(bad, s.Rows...)
 		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, in := range r.inputs {
-		if t, ok := in.info.Source.Relation.(*memTable); ok {
-			if err := sameColumns(t, d.tables[t.name]); err != nil {
-				return err
-			}
-		}
-	}
 	d.pending = len(snap.Pending) > 0
-	if err := r.graph.Restore(snap); err != nil { // it looks whether the sources are the same
-		return err
-	}
 	for i, src := range m.Sources {
-		r.inputs[i].resume(src, snap.Sources[i], r.s.clock.Now())
+		r.inputs[i].resume(src, past[src.Name], snap.Sources[i], r.s.clock.Now())
 		if st := r.inputs[i].info.Source.Stream; st != nil && snap.Sources[i].Ended && !st.Bounded() {
 			d.ended = src.Name
 		}
@@ -452,8 +453,8 @@ func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 }
 
 // resume lets an input go on where a manifest says.
-func (in *input) resume(src checkpoint.Source, st incremental.SourceState, now time.Time) {
-	in.ended = st.Ended
+func (in *input) resume(src checkpoint.Source, past map[string]flow.Position, st incremental.SourceState, now time.Time) {
+	in.ended, in.past, in.done = st.Ended, past, len(past)
 	idle := map[string]bool{}
 	for _, sp := range st.Splits {
 		idle[sp.ID] = sp.Idle
@@ -468,6 +469,9 @@ func (in *input) resumed() map[string]checkpoint.SplitPosition {
 	out := map[string]checkpoint.SplitPosition{}
 	for id, sp := range in.splits {
 		out[id] = checkpoint.SplitPosition{Position: sp.at, Ended: sp.ended}
+	}
+	for id, at := range in.past {
+		out[id] = checkpoint.SplitPosition{Position: at, Ended: true}
 	}
 	return out
 }

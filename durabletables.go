@@ -1,6 +1,8 @@
 package riverbed
 
 import (
+	"context"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -8,6 +10,7 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/incremental"
 )
 
@@ -39,6 +42,55 @@ func tableSections(changes []tableDelta) []checkpoint.Section {
 		out[i].Rows = append(out[i].Rows, signed(c.rows, c.sign))
 	}
 	return out
+}
+
+// tablesLogged is up to how many changes of a table are never put together.
+var tablesLogged int64 = 1 << 16
+
+// consolidate puts what the checkpoints have of a table together, and the epoch's own changes with it, where the changes since that was done last are more
+// than the rows then: so a table that changes for ever takes as much room as it has rows, and each change is written about twice. It runs behind the loop.
+func (d *durable) consolidate(ctx context.Context, b *barrier) error {
+	for i := range b.sections {
+		own := &b.sections[i]
+		if own.Owner != tableOwner || own.Kind != checkpoint.Log {
+			continue
+		}
+		rows, changes := d.last.Rows(checkpoint.Whole, tableOwner, own.Table), d.last.Rows(checkpoint.Log, tableOwner, own.Table)
+		if changes <= max(rows, tablesLogged) {
+			continue
+		}
+		fields := d.r.fieldsOf(own.Table)
+		if fields == nil {
+			continue
+		}
+		all := make([]flow.Delta, 0, len(own.Rows))
+		for _, rows := range own.Rows {
+			all = append(all, flow.Delta{Batch: rows})
+		}
+		if err := d.store.ReadRows(ctx, d.last, tableOwner, own.Table, func(s checkpoint.Section) error {
+			for _, rows := range s.Rows {
+				all = append(all, flow.Delta{Batch: rows})
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		own.Kind, own.Rows = checkpoint.Whole, nil
+		if now := incremental.Consolidated(fields, all); now != nil {
+			own.Rows = []arrow.RecordBatch{now}
+		}
+	}
+	return nil
+}
+
+// fieldsOf are the columns of a table that the run reads.
+func (r *runner) fieldsOf(table string) []types.Field {
+	for _, in := range r.inputs {
+		if t, ok := in.info.Source.Relation.(*memTable); ok && t.name == table {
+			return t.fields
+		}
+	}
+	return nil
 }
 
 // signed is a batch with the same weight for each row.
@@ -92,6 +144,22 @@ func (d *durable) differs(t *memTable, has []tableDelta) []tableDelta {
 		out = append(out, tableDelta{t, array.NewRecordBatch(schema, cols, int64(len(picked))), int64(2*side - 1)})
 	}
 	return out
+}
+
+// knew keeps what the checkpoints know of a table until the run begins.
+func (d *durable) knew(s checkpoint.Section) error {
+	for _, in := range d.r.inputs {
+		if t, ok := in.info.Source.Relation.(*memTable); ok && t.name == s.Table {
+			if err := sameColumns(t, s.Rows); err != nil {
+				return err
+			}
+		}
+	}
+	if d.tables == nil {
+		d.tables = map[string][]arrow.RecordBatch{}
+	}
+	d.tables[s.Table] = append(d.tables[s.Table], s.Rows...)
+	return nil
 }
 
 // sameColumns refuses rows of a table that had other columns.

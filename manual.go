@@ -108,21 +108,28 @@ func (m *Manual) save() (err error) {
 	return m.store.Publish(ctx, &next)
 }
 
-// load is what save kept last.
-func (m *Manual) load() (*incremental.Snapshot, error) {
+// load brings a new graph to what save kept last.
+func (m *Manual) load() error {
 	if m.store == nil {
-		return m.saved, nil
+		if m.saved == nil {
+			return nil
+		}
+		return m.graph.Restore(m.saved)
 	}
 	ctx := context.Background()
 	newest, err := m.store.Newest(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.last = newest
 	if newest.Epoch == 0 {
-		return nil, nil
+		return nil
 	}
-	return snapshotOf(ctx, m.store, newest, func(checkpoint.Section) {})
+	if err := m.store.Verify(ctx, newest); err != nil {
+		return err
+	}
+	_, err = restoreGraph(ctx, m.store, newest, m.graph, func(checkpoint.Section) error { return nil })
+	return err
 }
 
 func (m *Manual) build() (err error) {
@@ -327,11 +334,7 @@ func (m *Manual) Restart(parallelism int) error {
 	if err := m.build(); err != nil {
 		return err
 	}
-	saved, err := m.load()
-	if err != nil || saved == nil {
-		return err
-	}
-	return m.graph.Restore(saved)
+	return m.load()
 }
 
 // Late and Bad are what those relations got so far.

@@ -18,7 +18,7 @@ func (r *runner) countRead(f fed) {
 	r.queued.Add(-rows)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	src.stats.Splits = len(src.splits)
+	src.stats.Splits = len(src.splits) + src.done
 	src.stats.Rows += rows
 	src.stats.Bytes += f.rows.Bytes
 	src.stats.Bad += int64(len(f.rows.Bad))

@@ -87,9 +87,13 @@ func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id 
 			leave()
 		}
 	}()
-	store, err := checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version,
-		Warn: func(err error) { r.warned(err) }})
-	if err != nil {
+	again := func(ctx context.Context, do func() error) error { return r.newRetry().within(ctx, do) }
+	var store *checkpoint.Store
+	if err := again(ctx, func() (err error) {
+		store, err = checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version,
+			Warn: func(err error) { r.warned(err) }, Again: again})
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	d := &durable{r: r, w: w, store: store, leave: leave}
@@ -105,37 +109,29 @@ func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id 
 	return d, nil
 }
 
+// overtakings bounds how often a start looks for the newest manifest again because a process that was thought dead published one.
+const overtakings = 5
+
 // begin finds the newest manifest and restores it, or publishes the first.
+//
+// AIDEV-NOTE: the fence comes before anything is restored, so that what is restored stays the newest; and behind the look at all objects, so that
+// starts that fail on a damaged one publish nothing and older checkpoints, which may be whole, are not collected for their sake.
 func (d *durable) begin(ctx context.Context, q *Query, id string) error {
 	prints, text, err := d.r.fingerprints()
 	if err != nil {
 		return err
 	}
-	d.last, err = d.store.Newest(ctx)
+	for range overtakings {
+		if err = d.newest(ctx, q, id, prints, text); !checkpoint.Overtaken(err) {
+			break
+		}
+	}
 	if err != nil {
 		return err
 	}
-	if d.last == nil {
-		run := fmt.Sprintf("%016x", d.r.s.rand.Uint64())
-		d.last = &checkpoint.Manifest{Pipeline: id, Run: run, Written: d.r.s.clock.Now().UTC(), SQL: q.statement(), Plan: text, Operators: prints,
-			Sinks: []checkpoint.Sink{{Name: sinkName, Done: markerOf(run, 0)}}}
-		for _, in := range d.r.inputs {
-			d.last.Sources = append(d.last.Sources, checkpoint.Source{Name: in.info.Source.Name})
-		}
-		if err := d.store.Publish(ctx, d.last); err != nil {
-			return checkpointFailed(err)
-		}
-	} else {
-		if err := sameQuery(d.last, prints, id); err != nil {
+	if d.last.Step > 0 {
+		if err := d.restore(ctx, d.last); err != nil {
 			return err
-		}
-		if d.last.Step > 0 {
-			if err := d.restore(ctx, d.last); err != nil {
-				return err
-			}
-		}
-		if d.last, err = d.store.Fence(ctx); err != nil {
-			return checkpointFailed(err)
 		}
 	}
 	if d.last.Step == 0 { // it begins anew: what another run of its name has left in the session is not its own
@@ -145,6 +141,39 @@ func (d *durable) begin(ctx context.Context, q *Query, id string) error {
 	d.r.s.beginKept(id, d.last.Run, q.follows)
 	d.epoch, d.r.stats.Epoch = d.last.Epoch, int64(d.last.Epoch)
 	d.due = d.r.s.clock.Now().Add(d.interval())
+	return nil
+}
+
+// newest makes the newest manifest, whose objects are whole, this run's own.
+func (d *durable) newest(ctx context.Context, q *Query, id string, prints map[string]string, text string) error {
+	again := d.r.newRetry()
+	var m *checkpoint.Manifest
+	if err := again.within(ctx, func() (err error) { m, err = d.store.Newest(ctx); return err }); err != nil {
+		return err
+	}
+	if m == nil {
+		run := fmt.Sprintf("%016x", d.r.s.rand.Uint64())
+		d.last = &checkpoint.Manifest{Pipeline: id, Run: run, Written: d.r.s.clock.Now().UTC(), SQL: q.statement(), Plan: text, Operators: prints,
+			Sinks: []checkpoint.Sink{{Name: sinkName, Done: markerOf(run, 0)}}}
+		for _, in := range d.r.inputs {
+			d.last.Sources = append(d.last.Sources, checkpoint.Source{Name: in.info.Source.Name})
+		}
+		if err := again.within(ctx, func() error { return d.store.Publish(ctx, d.last) }); err != nil {
+			return checkpointFailed(err)
+		}
+		return nil
+	}
+	if err := sameQuery(m, prints, id); err != nil {
+		return err
+	}
+	if m.Step > 0 {
+		if err := d.store.Verify(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := again.within(ctx, func() (err error) { d.last, err = d.store.Fence(ctx); return err }); err != nil {
+		return checkpointFailed(err)
+	}
 	return nil
 }
 

@@ -63,6 +63,8 @@ type input struct {
 	stream flow.Stream // nil for a relation
 	leave  func()      // of a stream that was attended
 	splits map[string]*splitFeed
+	past   map[string]flow.Position // splits that had ended when the run began, until its first barrier
+	done   int                      // splits that have ended and are not among splits
 	ended  bool
 	open   int  // splits not ended
 	all    bool // no further splits will come

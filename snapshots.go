@@ -38,32 +38,12 @@ func epochOf(m *checkpoint.Manifest, s *incremental.Snapshot, held bool) ([]chec
 	return out, nil
 }
 
-// snapshotOf reads what a graph remembered at a manifest's step. Sections that are not the graph's go to other.
-func snapshotOf(ctx context.Context, store *checkpoint.Store, m *checkpoint.Manifest, other func(checkpoint.Section)) (*incremental.Snapshot, error) {
+// restoreGraph brings a graph that has not stepped to where a manifest stands, whose objects are verified. Sections that are not the graph's go to other, before
+// the graph takes what stands beside its state; what that was is returned.
+//
+// State goes from the objects into its tables batch by batch: the tables fill while the next batches are read and decoded.
+func restoreGraph(ctx context.Context, store *checkpoint.Store, m *checkpoint.Manifest, g *incremental.Graph, other func(checkpoint.Section) error) (*incremental.Snapshot, error) {
 	snap := &incremental.Snapshot{Step: m.Step, ShownAt: m.ShownAt}
-	at := map[string]int{}
-	err := store.Read(ctx, m, func(s checkpoint.Section) error {
-		switch {
-		case s.Kind == checkpoint.State:
-			i, ok := at[s.Owner]
-			if !ok {
-				i = len(snap.Operators)
-				at[s.Owner] = i
-				snap.Operators = append(snap.Operators, incremental.OperatorState{Path: s.Owner})
-			}
-			for k := range s.Rows {
-				snap.Operators[i].Parts = append(snap.Operators[i].Parts, s.Part(k))
-			}
-		case s.Owner == pendingOwner:
-			snap.Pending = s.Rows
-		default:
-			other(s)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
 	for _, src := range m.Sources {
 		var st incremental.SourceState
 		if err := json.Unmarshal(src.State, &st); err != nil {
@@ -71,5 +51,53 @@ func snapshotOf(ctx context.Context, store *checkpoint.Store, m *checkpoint.Mani
 		}
 		snap.Sources = append(snap.Sources, st)
 	}
-	return snap, nil
+	into, err := g.Restoration()
+	if err != nil {
+		return nil, err
+	}
+	const ahead = 4 // batches that are decoded and not taken yet
+	reading, stop := context.WithCancel(ctx)
+	sections, read := make(chan checkpoint.Section, ahead), make(chan error, 1)
+	go func() {
+		defer close(sections)
+		read <- guarded(func() error {
+			return store.ReadVerified(reading, m, func(s checkpoint.Section) error {
+				select {
+				case sections <- s:
+					return nil
+				case <-reading.Done():
+					return reading.Err()
+				}
+			})
+		})
+	}()
+	err = guarded(func() error {
+		for s := range sections {
+			switch {
+			case s.Kind == checkpoint.State:
+				for k := range s.Rows {
+					if err := into.Take(s.Owner, s.Part(k)); err != nil {
+						return err
+					}
+				}
+			case s.Owner == pendingOwner:
+				snap.Pending = s.Rows
+			default:
+				if err := other(s); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	stop()
+	for range sections { // until the reader has noticed
+	}
+	if failed := <-read; err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return snap, into.End(snap)
 }

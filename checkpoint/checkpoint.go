@@ -17,11 +17,11 @@ type Kind string
 const (
 	// State is rows of a state table, by key: a newer section's rows replace and delete those of older ones.
 	State Kind = "state"
-	// Log is rows that are only added: __late and __bad.
+	// Log is rows that are only added: __late and __bad, splits that have ended, changes of tables in memory.
 	Log Kind = "log"
 	// Once is of its epoch alone: changes not yet shown, rows held for a sink.
 	Once Kind = "once"
-	// Whole replaces older sections of its owner and table: the rows of a table in memory.
+	// Whole replaces older sections of its owner and table, those of a Log too: changes that were not shown, the rows of a table in memory.
 	Whole Kind = "whole"
 )
 
@@ -34,6 +34,8 @@ type Section struct {
 	Rows    []arrow.RecordBatch
 	// Fresh, of state that is read: no row has a key that was visited before, and none is a deletion.
 	Fresh bool
+	// Ahead, of state that is read, is how many rows the table's largest section has: about as many as there are to come in all.
+	Ahead int64
 }
 
 // Of is a part of an operator's state as a section.
@@ -43,5 +45,5 @@ func Of(path string, p state.Part) Section {
 
 // Part is a section of state as its table restores it.
 func (s Section) Part(i int) state.Part {
-	return state.Part{Table: s.Table, Version: s.Version, Rows: s.Rows[i], Fresh: s.Fresh}
+	return state.Part{Table: s.Table, Version: s.Version, Rows: s.Rows[i], Fresh: s.Fresh, Ahead: s.Ahead}
 }

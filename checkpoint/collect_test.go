@@ -109,9 +109,9 @@ func FuzzManifest(f *testing.F) {
 	}
 	f.Add(data)
 	f.Add(data[:len(data)/2])
-	f.Add([]byte(`{"crc32c": "00000000", "format": 1}`))
+	f.Add([]byte(`{"crc32c": "00000000", "format": 2}`))
 	f.Add([]byte(`{"format": 2}`))
-	f.Add([]byte(`{"format": 1, "crc32c": "`))
+	f.Add([]byte(`{"format": 2, "crc32c": "`))
 	f.Add([]byte("null"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := decodeManifest("x", data, "1.0")

@@ -112,12 +112,12 @@ func TestAnotherFormatIsRefused(t *testing.T) {
 	ctx := context.Background()
 	s, _ := damaged(t, func(d *objstore.Double, m *Manifest) {
 		data, _ := objstore.Get(ctx, d, at(manifestName(2)))
-		data = bytes.Replace(data, []byte(`"format": 1`), []byte(`"format": 7`), 1)
+		data = bytes.Replace(data, []byte(`"format": 2`), []byte(`"format": 7`), 1)
 		data = bytes.Replace(data, []byte(`"riverbed": "1.0"`), []byte(`"riverbed": "9.2"`), 1)
 		_ = objstore.Put(ctx, d, at(manifestName(2)), data)
 	})
 	_, err := s.Newest(ctx)
-	for _, says := range []string{"Riverbed 9.2", "format 7", "Riverbed 1.0", "format 1"} {
+	for _, says := range []string{"Riverbed 9.2", "format 7", "Riverbed 1.0", "format 2"} {
 		if !errs.Is(err, errs.State) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v does not say %q", err, says)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Format is the version of manifests and data objects that this program writes.
-const Format = 1
+const Format = 2
 
 // Manifest says what belongs to an epoch. It is JSON, for people too.
 type Manifest struct {
@@ -38,7 +38,12 @@ type Source struct {
 	State json.RawMessage `json:"state"` // incremental.SourceState: watermarks, late rows
 	// Splits are the positions behind the last row that the state has seen.
 	Splits map[string]SplitPosition `json:"splits"`
+	// Ended is how many splits were read to their end and are not among them: they are rows of a Log of EndedSplits, under the source's name.
+	Ended int64 `json:"ended_splits,omitempty"`
 }
+
+// EndedSplits owns the rows (split, position) of splits that were read to their end.
+const EndedSplits = "splits"
 
 // SplitPosition is where a split goes on.
 type SplitPosition struct {
@@ -91,6 +96,19 @@ func (m *Manifest) Drop(owner string) *Manifest {
 	out := *m
 	out.Objects = keepSections(m.Objects, func(_ Object, s SectionIndex) bool { return s.Owner != owner })
 	return &out
+}
+
+// Rows is how many rows of a table are stored as a kind.
+func (m *Manifest) Rows(kind Kind, owner, table string) int64 {
+	n := int64(0)
+	for _, o := range m.Objects {
+		for _, s := range o.Sections {
+			if s.Kind == kind && s.Owner == owner && s.Table == table {
+				n += s.Rows
+			}
+		}
+	}
+	return n
 }
 
 // keepSections narrows the index of objects; an object of which nothing is kept goes.

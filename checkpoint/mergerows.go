@@ -2,7 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
-	"container/heap"
+	"encoding/binary"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -60,35 +60,69 @@ type cursor struct {
 	nr    int // of the chunk
 	row   int
 	key   []byte
-	first uint64
+	words [2]uint64 // the key group, and the first bytes of the key: nearly always they tell rows apart
 }
 
-// cursors are ordered by key group and key; of one key the newest comes first.
-type cursors []*cursor
+func (c *cursor) look() {
+	c.key = c.chunk.key(c.row)
+	var first [15]byte
+	b := c.key
+	if len(b) < len(first) {
+		copy(first[:], b)
+		b = first[:]
+	}
+	c.words[0] = uint64(c.chunk.group[c.row])<<56 | binary.BigEndian.Uint64(b)>>8
+	c.words[1] = binary.BigEndian.Uint64(b[7:])
+}
 
-func (c cursors) Len() int { return len(c) }
-func (c cursors) Less(i, j int) bool {
-	a, b := c[i], c[j]
-	if ga, gb := a.chunk.group[a.row], b.chunk.group[b.row]; ga != gb {
-		return ga < gb
+// before: rows are ordered by key group and key; of one key the newest comes first.
+func (c *cursor) before(o *cursor) bool {
+	if c.words[0] != o.words[0] {
+		return c.words[0] < o.words[0]
 	}
-	if a.first != b.first {
-		return a.first < b.first
+	if c.words[1] != o.words[1] {
+		return c.words[1] < o.words[1]
 	}
-	if k := bytes.Compare(a.key, b.key); k != 0 {
+	if k := bytes.Compare(c.key, o.key); k != 0 {
 		return k < 0
 	}
-	return a.from > b.from
-}
-func (c cursors) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
-func (c *cursors) Push(x any)   { *c = append(*c, x.(*cursor)) }
-func (c *cursors) Pop() any {
-	last := (*c)[len(*c)-1]
-	*c = (*c)[:len(*c)-1]
-	return last
+	return c.from > o.from
 }
 
-func (c *cursor) look() { c.key = c.chunk.key(c.row); c.first = leading(c.key) }
+// cursors are a heap: the one that is before all others is the first.
+type cursors []*cursor
+
+// sink puts a cursor that has moved on where it belongs below its place.
+func (c cursors) sink(i int) {
+	for {
+		best := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(c); child++ {
+			if c[child].before(c[best]) {
+				best = child
+			}
+		}
+		if best == i {
+			return
+		}
+		c[i], c[best] = c[best], c[i]
+		i = best
+	}
+}
+
+func (c *cursors) add(one *cursor) {
+	*c = append(*c, one)
+	for i := len(*c) - 1; i > 0 && (*c)[i].before((*c)[(i-1)/2]); i = (i - 1) / 2 {
+		(*c)[i], (*c)[(i-1)/2] = (*c)[(i-1)/2], (*c)[i]
+	}
+}
+
+// drop takes the first one out.
+func (c *cursors) drop() {
+	last := len(*c) - 1
+	(*c)[0] = (*c)[last]
+	*c = (*c)[:last]
+	c.sink(0)
+}
 
 // next is the next batch of rows, nil behind the last one.
 func (m *rowMerge) next() (arrow.RecordBatch, error) {
@@ -120,7 +154,7 @@ func (m *rowMerge) fill() error {
 		if !m.oldest || !best.chunk.deleted.Value(best.row) {
 			m.taken = append(m.taken, uint32(best.nr)<<rowShift|uint32(best.row))
 		}
-		group, key := best.chunk.group[best.row], best.key
+		words, key := best.words, best.key
 		for { // past the key, in all sections
 			if err := m.advance(); err != nil {
 				return err
@@ -128,7 +162,7 @@ func (m *rowMerge) fill() error {
 			if len(m.heads) == 0 {
 				break
 			}
-			if h := m.heads[0]; h.chunk.group[h.row] != group || !bytes.Equal(h.key, key) {
+			if h := m.heads[0]; h.words != words || !bytes.Equal(h.key, key) {
 				break
 			}
 		}
@@ -151,10 +185,10 @@ func (m *rowMerge) advance() error {
 	if c.row+1 < len(c.chunk.group) {
 		c.row++
 		c.look()
-		heap.Fix(&m.heads, 0)
+		m.heads.sink(0)
 		return nil
 	}
-	heap.Pop(&m.heads)
+	m.heads.drop()
 	return m.enter(c)
 }
 
@@ -174,7 +208,7 @@ func (m *rowMerge) enter(c *cursor) error {
 		c.row, c.nr = 0, len(m.chunks)
 		m.chunks = append(m.chunks, c.chunk)
 		c.look()
-		heap.Push(&m.heads, c)
+		m.heads.add(c)
 		return nil
 	}
 }

@@ -70,6 +70,12 @@ func (s *Store) putManifest(ctx context.Context, m *Manifest, data []byte) error
 // refused says why another manifest of this epoch is there.
 func (s *Store) refused(m *Manifest, there []byte) error {
 	other, err := decodeManifest(s.url(manifestName(m.Epoch)), there, s.o.Version)
+	if err == nil && other.Fence < s.fence() {
+		e := errs.New(errs.Checkpoint, "checkpoint", "epoch %d was published by the process that ran the pipeline %q before, while this one took over", m.Epoch, s.o.Pipeline).
+			WithHint("start the pipeline again: it goes on from what was published")
+		e.Err = errOvertaken
+		return e
+	}
 	if err == nil && other.Fence == s.fence() {
 		return errs.New(errs.Checkpoint, "checkpoint", "epoch %d was published by an earlier attempt, with other content", m.Epoch).
 			WithHint("start the pipeline again: it goes on from what was published")
@@ -100,9 +106,16 @@ func (s *Store) known() *Manifest {
 	return s.newest
 }
 
+// errOvertaken is the cause of the error that a manifest of the lease before ours has come between Newest and Fence.
+var errOvertaken = errors.New("overtaken")
+
+// Overtaken reports whether Fence failed because whoever held the lease before has published one more manifest: Newest gives it, and then Fence may be
+// called again. Two in a row can come only of two earlier holders.
+func Overtaken(err error) bool { return errors.Is(err, errOvertaken) }
+
 // Fence publishes the content of the newest manifest as the next epoch, so that nobody who held the lease before can publish
 // anything more. It gives that manifest, or nil when there is none. When Newest was asked before, its manifest is meant: if
-// another was published meanwhile, Fence fails, as what was restored is not the newest.
+// another was published meanwhile, Fence fails (Overtaken), as what was restored is not the newest.
 func (s *Store) Fence(ctx context.Context) (*Manifest, error) {
 	if err := s.writable(); err != nil {
 		return nil, err

@@ -27,9 +27,19 @@ import (
 // read again, when each section is held against its own checksum. A file that is not what the manifest says is an error that
 // names it and the newest earlier checkpoint that is whole.
 func (s *Store) Read(ctx context.Context, m *Manifest, visit func(Section) error) error {
-	if err := s.verify(ctx, m); err != nil {
-		return s.withWhole(ctx, err, m.Epoch)
+	if err := s.Verify(ctx, m); err != nil {
+		return err
 	}
+	return s.ReadVerified(ctx, m, visit)
+}
+
+// Verify holds all objects of a manifest against their checksums. An error names the newest earlier checkpoint that is whole.
+func (s *Store) Verify(ctx context.Context, m *Manifest) error {
+	return s.withWhole(ctx, s.verify(ctx, m), m.Epoch)
+}
+
+// ReadVerified is Read behind Verify.
+func (s *Store) ReadVerified(ctx context.Context, m *Manifest, visit func(Section) error) error {
 	tables, order, done, err := s.inputsOf(ctx, m.Objects)
 	defer done()
 	for i, k := range order {
@@ -57,6 +67,10 @@ func (k sectionKey) hasOther(in []sectionKey) bool {
 // readTable visits the rows of a state table. Nothing of it was visited before when it is the first.
 func (s *Store) readTable(ctx context.Context, in []input, oldest bool, visit func(Section) error) error {
 	at := in[0].at
+	ahead := int64(0)
+	for _, i := range in {
+		ahead = max(ahead, i.at.Rows)
+	}
 	return s.runs(ctx, in, func(run []*sectionReader, first bool) error {
 		rows := mergedRows(run, oldest && first)
 		for {
@@ -67,7 +81,7 @@ func (s *Store) readTable(ctx context.Context, in []input, oldest bool, visit fu
 			if b == nil || err != nil {
 				return err
 			}
-			err = visit(Section{Kind: State, Owner: at.Owner, Table: at.Table, Version: at.Version, Fresh: oldest && first, Rows: []arrow.RecordBatch{b}})
+			err = visit(Section{Kind: State, Owner: at.Owner, Table: at.Table, Version: at.Version, Fresh: oldest && first, Ahead: ahead, Rows: []arrow.RecordBatch{b}})
 			if err != nil {
 				return err
 			}
@@ -98,6 +112,12 @@ func (s *Store) readSection(ctx context.Context, in input, visit func(Section) e
 	}
 }
 
+// ReadRows visits what counts of one owner's table, of any kind. Its sections are held against their checksums, not the objects that they lie in.
+func (s *Store) ReadRows(ctx context.Context, m *Manifest, owner, table string, visit func(Section) error) error {
+	of := keepSections(m.Objects, func(_ Object, at SectionIndex) bool { return at.Owner == owner && at.Table == table })
+	return s.ReadVerified(ctx, &Manifest{Epoch: m.Epoch, Objects: of}, visit)
+}
+
 // ReadOnce reads the rows that an epoch held for a sink.
 func (s *Store) ReadOnce(ctx context.Context, m *Manifest, epoch flow.Epoch, owner, table string) ([]arrow.RecordBatch, error) {
 	of := keepSections(m.Objects, func(o Object, at SectionIndex) bool {
@@ -117,16 +137,25 @@ func (s *Store) ReadOnce(ctx context.Context, m *Manifest, epoch flow.Epoch, own
 // open opens an object whose size is right.
 func (s *Store) open(ctx context.Context, o Object) (objstore.File, error) {
 	name := s.url(o.Name)
-	f, err := s.objects.Open(ctx, s.at(o.Name))
+	var f objstore.File
+	err := s.patiently(ctx, func() (err error) {
+		if f, err = s.objects.Open(ctx, s.at(o.Name)); err != nil {
+			return storeFailed(ctx, errs.Source, "read", name, err)
+		}
+		return nil
+	})
 	if errors.Is(err, objstore.ErrNotExist) {
 		return nil, corrupt(name, "it is not there")
 	}
 	if err != nil {
-		return nil, storeFailed(ctx, errs.Source, "read", name, err)
+		return nil, err
 	}
 	if size := f.Info().Size; size != o.Size {
 		_ = f.Close()
 		return nil, corrupt(name, "it has %d bytes and not %d", size, o.Size)
+	}
+	if s.o.Again != nil {
+		f = patientFile{f, s, ctx, o.Name}
 	}
 	return f, nil
 }

@@ -33,6 +33,9 @@ type Options struct {
 	Waiting func(holder string)
 	// Warn, when set, is told of collections and merges that failed. They are tried again behind a later epoch, and no checkpoint depends on them.
 	Warn func(error)
+	// Again, when set, does something until it works, as far as errors that are transient are worth the wait. Reads of objects go through it; of all
+	// else the caller knows best.
+	Again func(ctx context.Context, do func() error) error
 	// Inline: nothing runs behind. The lease is renewed, objects are collected and merged within Publish.
 	Inline bool
 

@@ -83,18 +83,22 @@ func (s *Store) carried(prev *Manifest) []Object {
 // counting narrows the index of objects to the sections that count in a manifest.
 func counting(objects []Object, m *Manifest) []Object {
 	type table struct{ owner, table string }
-	newest := map[table]string{} // object with the newest whole table
-	for _, o := range objects {
+	newest := map[table]int{} // object with the newest whole table, counted from one
+	age := map[string]int{}
+	for i, o := range objects {
+		age[o.Name] = i + 1
 		for _, s := range o.Sections {
 			if s.Kind == Whole {
-				newest[table{s.Owner, s.Table}] = o.Name
+				newest[table{s.Owner, s.Table}] = i + 1
 			}
 		}
 	}
 	return keepSections(objects, func(o Object, s SectionIndex) bool {
 		switch s.Kind {
 		case Whole:
-			return newest[table{s.Owner, s.Table}] == o.Name
+			return newest[table{s.Owner, s.Table}] == age[o.Name]
+		case Log: // of one object those are newer than the whole table: a merge takes only what counts
+			return newest[table{s.Owner, s.Table}] <= age[o.Name]
 		case Once:
 			return o.Epochs[1] == m.Epoch || m.holds(s.Owner, o.Epochs[1])
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
-	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/state"
 )
@@ -38,6 +37,7 @@ type SourceState struct {
 	Ended     bool           `json:"ended,omitempty"`
 	Late      int64          `json:"late"`
 	Splits    []splitState   `json:"splits"`
+	Reached   flow.Watermark `json:"reached"` // the highest of splits that have ended and are not among Splits
 }
 
 // Snapshot copies the graph's state. The graph may go on at once.
@@ -79,21 +79,25 @@ func (g *Graph) save(rows func(state.Stored) (state.Part, error)) (*Snapshot, er
 		return nil, errs.New(errs.Usage, "snapshot", "an earlier step of this run failed: %w", g.failed)
 	}
 	s := &Snapshot{Step: g.step, ShownAt: g.shownAt}
+	var of []state.Stored
 	for _, n := range g.nodes {
-		op := OperatorState{Path: n.path}
-		for _, t := range n.tables() {
-			p, err := rows(t)
-			if err != nil {
-				return nil, err
-			}
-			op.Parts = append(op.Parts, p)
-		}
-		if len(op.Parts) > 0 {
-			s.Operators = append(s.Operators, op)
+		if t := n.tables(); len(t) > 0 {
+			s.Operators = append(s.Operators, OperatorState{Path: n.path, Parts: make([]state.Part, len(t))})
+			of = append(of, t...)
 		}
 	}
+	parts := make([]state.Part, len(of))
+	if err := parallel(g.opts.Parallelism, len(of), func(i int) (err error) {
+		parts[i], err = rows(of[i])
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for i := range s.Operators {
+		parts = parts[copy(s.Operators[i].Parts, parts):]
+	}
 	for _, src := range g.sources {
-		st := SourceState{src.src.Name, src.wm, src.explicit, src.ended, src.late, nil}
+		st := SourceState{src.src.Name, src.wm, src.explicit, src.ended, src.late, nil, src.reached}
 		for _, sp := range src.splits {
 			st.Splits = append(st.Splits, *sp)
 		}
@@ -103,54 +107,6 @@ func (g *Graph) save(rows func(state.Stored) (state.Part, error)) (*Snapshot, er
 		s.Pending = append(s.Pending, d.Batch)
 	}
 	return s, nil
-}
-
-// Restore takes a snapshot of the same plan into a graph that has not stepped yet.
-func (g *Graph) Restore(s *Snapshot) error {
-	if g.step != 0 {
-		return errs.New(errs.Usage, "restore", "the graph has already run")
-	}
-	if len(s.Sources) != len(g.sources) {
-		return errs.New(errs.State, "restore", "the snapshot has %d sources and the plan %d", len(s.Sources), len(g.sources))
-	}
-	saved := map[string][]state.Part{}
-	for _, op := range s.Operators {
-		saved[op.Path] = op.Parts
-	}
-	for _, n := range g.nodes {
-		for i, k := range n.keyed {
-			mine := func(group uint8) bool { return owner(int(group), len(n.keyed)) == i }
-			if err := restoreOne(k, saved[n.path], mine, g.env(s)); err != nil {
-				return err
-			}
-		}
-		for _, op := range n.inst {
-			if v, ok := op.(*values); ok {
-				v.done = s.Step > 0
-			}
-		}
-		delete(saved, n.path)
-	}
-	for path := range saved {
-		return errs.New(errs.State, "restore", "the snapshot has state of an operator %s that the plan has not", path).
-			WithHint("restore with the query that wrote the snapshot")
-	}
-	for i, st := range s.Sources {
-		src := g.sources[i]
-		if st.Name != src.src.Name {
-			return errs.New(errs.State, "restore", "the snapshot reads %s where the plan reads %s", st.Name, src.src.Name)
-		}
-		src.wm, src.explicit, src.ended, src.late = st.Watermark, st.Explicit, st.Ended, st.Late
-		for _, sp := range st.Splits {
-			*src.split(sp.ID) = sp
-		}
-	}
-	for _, b := range s.Pending {
-		g.pending = append(g.pending, flow.Delta{Batch: b})
-	}
-	g.step, g.shownAt = s.Step, s.ShownAt
-	g.rewind()
-	return nil
 }
 
 // Fingerprint names what an operator with state computes, of all that is below it too.
@@ -172,47 +128,4 @@ func (g *Graph) Fingerprints() []Fingerprint {
 		}
 	}
 	return out
-}
-
-func (g *Graph) env(s *Snapshot) *fn.Env {
-	return &fn.Env{Now: s.ShownAt, TimeZone: g.opts.TimeZone, Rand: g.opts.Rand}
-}
-
-// rewind computes the watermarks that the nodes had after the snapshot's step.
-func (g *Graph) rewind() {
-	if g.step == 0 {
-		return
-	}
-	for _, n := range g.nodes {
-		n.wm = flow.EndWatermark
-		if n.source != nil {
-			n.wm = n.source.seen()
-		}
-		for _, in := range n.inputs {
-			n.wm = min(n.wm, in.wm)
-		}
-		for _, op := range n.inst {
-			if a, ok := op.(*aggregate); ok && a.when == atEnd && n.wm == flow.EndWatermark {
-				a.owner = false // the one group was shown before the snapshot
-			}
-		}
-	}
-}
-
-func restoreOne(k Keyed, parts []state.Part, mine func(group uint8) bool, env *fn.Env) error {
-	tables := map[string]state.Stored{}
-	for _, t := range k.Tables() {
-		tables[t.Name()] = t
-	}
-	for _, p := range parts {
-		t := tables[p.Table]
-		if t == nil {
-			return errs.New(errs.State, "restore", "the snapshot has a state table %s that the operator has not", p.Table).
-				WithHint("restore with the query and the version that wrote it, or read again from the start")
-		}
-		if err := t.Restore(p, mine); err != nil {
-			return err
-		}
-	}
-	return k.Restored(env)
 }

@@ -38,7 +38,8 @@ type source struct {
 	latenessUS int64
 	idleMS     int64
 
-	splits   []*splitState // in the order of their first appearance
+	splits   []*splitState  // in the order of their first appearance; without those that have ended, unless rows name them by their place
+	reached  flow.Watermark // the highest of splits that have ended and are forgotten
 	byID     map[string]*splitState
 	explicit flow.Watermark // set by hand: part of the content, so it moves within a step
 	ended    bool
@@ -70,7 +71,7 @@ type SourceInfo struct {
 }
 
 func newSource(s *plan.Source, need map[int]bool, opts Options) (*source, error) {
-	src := &source{src: s, time: -1, explicit: flow.NoWatermark, wm: flow.NoWatermark, byID: map[string]*splitState{},
+	src := &source{src: s, time: -1, explicit: flow.NoWatermark, wm: flow.NoWatermark, reached: flow.NoWatermark, byID: map[string]*splitState{},
 		updating: s.Table || s.Stream != nil && s.Stream.Updating(), idleMS: opts.IdleTimeoutMS}
 	w := s.Watermark
 	if w != nil && s.Stream == nil {
@@ -413,9 +414,20 @@ func without(n int, drop []int32) []int32 {
 	return out
 }
 
-// finish ends the step: the stream's watermark moves.
+// finish ends the step: the stream's watermark moves. Splits that have ended are forgotten but for how far they came, as a split may be one of
+// a million files.
 func (s *source) finish() {
 	s.wm = max(s.wm, s.explicit, s.present())
+	if s.src.Upsert != nil {
+		return
+	}
+	s.splits = slices.DeleteFunc(s.splits, func(sp *splitState) bool {
+		if sp.Ended {
+			s.reached = max(s.reached, sp.Watermark)
+			delete(s.byID, sp.ID)
+		}
+		return sp.Ended
+	})
 }
 
 // present is the watermark that the splits give now.
@@ -423,7 +435,7 @@ func (s *source) present() flow.Watermark {
 	if s.ended {
 		return flow.EndWatermark
 	}
-	least, most := flow.EndWatermark, flow.NoWatermark
+	least, most := flow.EndWatermark, s.reached
 	running, counted := 0, 0
 	for _, sp := range s.splits {
 		most = max(most, sp.Watermark)

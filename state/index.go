@@ -110,6 +110,16 @@ func (x *index) insert(h uint64, slot uint32) {
 	x.n++
 }
 
+// insertAll inserts slots of keys that are not there; rows name their hashes. Nothing is looked at but cells, so that the misses of the cache do not wait for
+// one another.
+func (x *index) insertAll(hash []uint64, rows, slots []uint32) {
+	x.reserve(len(slots))
+	for i, s := range slots {
+		x.place(tag(hash[rows[i]]) | uint64(s+1))
+	}
+	x.n += len(slots)
+}
+
 func (x *index) remove(h uint64, slot uint32) {
 	mask := uint64(len(x.cells) - 1)
 	i := x.home(tag(h))

@@ -43,6 +43,7 @@ type Segment struct {
 	n       int
 	first   uint64
 	numbers []uint64 // nil: first, first + 1, …
+	most    uint64   // of them, 0 until somebody has asked
 	groups  []uint8  // nil: nobody has asked yet
 	bytes   int64    // counted in the log's
 }
@@ -87,6 +88,17 @@ func (s *Segment) number(i int) uint64 {
 		return s.numbers[i]
 	}
 	return s.first + uint64(i)
+}
+
+// newest is the highest number.
+func (s *Segment) newest() uint64 {
+	switch {
+	case s.numbers == nil:
+		return s.first + uint64(s.n) - 1
+	case s.most == 0:
+		s.most = slices.Max(s.numbers)
+	}
+	return s.most
 }
 
 func (l *Log) group(s *Segment, i int) uint8 {
@@ -310,6 +322,9 @@ func (l *Log) part(from uint64, gone []goneSegment) (Part, error) {
 	values := make([][]arrow.Array, len(l.types))
 	rows := 0
 	for _, s := range l.segments {
+		if s.newest() < from {
+			continue
+		}
 		picked := make([]int32, 0, s.Len())
 		for i := range s.Len() {
 			if s.number(i) >= from {

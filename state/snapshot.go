@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -20,6 +21,8 @@ type Part struct {
 	Rows    arrow.RecordBatch
 	// Fresh says that no row has a key of an earlier part, and none is a deletion: nobody need look.
 	Fresh bool
+	// Ahead is how many rows of the table are about to come, those of this part included; 0: nobody knows. Room for them is made at once.
+	Ahead int64
 }
 
 var partFields = []arrow.Field{
@@ -55,16 +58,20 @@ func (t *Table) Cut() uint64 {
 // AIDEV-NOTE: a key deleted and made anew appears as a row only, and a row touched and then deleted as a deletion
 // only, so that the order in which a reader applies the part does not matter.
 func (t *Table) Dirty(since uint64) (Part, error) {
-	const seen = 1 << 63 // of the epochs in touched, while this runs: a slot may be listed twice
-	var slots []uint32
+	listed := make([]uint32, 0, len(t.dirty))
 	for _, d := range t.dirty {
-		if e := t.touched.At(d.slot); d.epoch > since && t.Live(d.slot) && *e&seen == 0 && *e > since {
-			*e |= seen
-			slots = append(slots, d.slot)
+		if d.epoch > since {
+			listed = append(listed, d.slot)
 		}
 	}
-	for _, s := range slots {
-		*t.touched.At(s) &^= seen
+	// In the order of slots each look is near the one before, and a slot that is listed twice stands behind itself.
+	sortSlots(listed)
+	slots, last := listed[:0], NoSlot
+	for _, s := range listed {
+		if s != last && t.Live(s) && *t.touched.At(s) > since {
+			slots = append(slots, s)
+		}
+		last = s
 	}
 	var gone []int
 	for i, e := range t.gone.epoch {
@@ -73,6 +80,40 @@ func (t *Table) Dirty(since uint64) (Part, error) {
 		}
 	}
 	return t.part(slots, gone)
+}
+
+// sortSlots sorts slots, many of them by their digits.
+func sortSlots(slots []uint32) {
+	if len(slots) < 1<<10 {
+		slices.Sort(slots)
+		return
+	}
+	const digit, digits = 11, 3
+	var starts [digits][1 << digit]uint32
+	for _, s := range slots {
+		for d := range starts {
+			starts[d][s>>(digit*d)&(1<<digit-1)]++
+		}
+	}
+	from, to := slots, kernels.Room[uint32](len(slots))
+	for d := range starts {
+		if starts[d][from[0]>>(digit*d)&(1<<digit-1)] == uint32(len(slots)) {
+			continue // all have the same digit
+		}
+		at := uint32(0)
+		for i, n := range starts[d] {
+			starts[d][i], at = at, at+n
+		}
+		for _, s := range from {
+			i := s >> (digit * d) & (1<<digit - 1)
+			to[starts[d][i]] = s
+			starts[d][i]++
+		}
+		from, to = to, from
+	}
+	if &from[0] != &slots[0] {
+		copy(slots, from)
+	}
 }
 
 // Forget drops what the dirty list holds of epochs up to one that is durable.
@@ -92,15 +133,23 @@ func (t *Table) part(slots []uint32, gone []int) (Part, error) {
 	ends, keys := make([]int32, n+1), []byte(nil)
 	for i, s := range slots {
 		h := t.heads.At(s)
-		key := t.Key(s)
-		if i == 0 {
-			keys = make([]byte, 0, n*(len(key)+2)) // keys of a table are about as long as each other
-		}
-		group[i], keys = h.group, append(keys, key...)
-		ends[i+1] = int32(len(keys))
-		if t.Decl.Key != Sequence {
+		if group[i] = h.group; t.Decl.Key != Sequence {
 			hash[i] = h.hash
 		}
+	}
+	for i, s := range slots {
+		switch {
+		case t.Decl.Key == Sequence:
+			keys = binary.BigEndian.AppendUint64(keys, t.heads.At(s).hash)
+		case t.Packed():
+			keys = t.writeKey(s, keys)
+		default:
+			keys = append(keys, t.keys.get(s)...)
+		}
+		if i == 0 {
+			keys = append(make([]byte, 0, n*(len(keys)+2)), keys...) // keys of a table are about as long as each other
+		}
+		ends[i+1] = int32(len(keys))
 	}
 	for k, g := range gone {
 		i := len(slots) + k
@@ -144,51 +193,70 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 }
 
 func (t *Table) restore(p Part, mine func(group uint8) bool) error {
-	groups := p.Rows.Column(0).(*array.Uint8)
-	hashes := p.Rows.Column(1).(*array.Uint64)
-	keys := p.Rows.Column(2).(*array.Binary)
+	groups, hashes := kernels.Values[uint8](p.Rows.Column(0)), kernels.Values[uint64](p.Rows.Column(1))
+	ends, keys := kernels.Spans(p.Rows.Column(2).(*array.Binary))
 	deleted := p.Rows.Column(3).(*array.Boolean)
-	var rows, slots, drop []uint32
+	var own [Groups]bool
+	owned := 0
+	for g := range own {
+		if own[g] = mine(uint8(g)); own[g] {
+			owned++
+		}
+	}
+	if t.n == 0 && p.Ahead > 0 {
+		t.expect(int(p.Ahead) * owned / Groups)
+	}
+	fresh := p.Fresh && t.Decl.Key == RowKey // nobody has the keys
+	rows, slots := make([]uint32, 0, len(groups)), make([]uint32, 0, len(groups))
+	var drop []uint32
 	var have map[sequence]uint32 // of earlier parts
 	if !p.Fresh {
 		have = t.sequences()
 	}
-	t.idx.reserve(groups.Len())
-	for i := range groups.Len() {
-		g, h, key := groups.Value(i), hashes.Value(i), keys.Value(i)
-		if !mine(g) {
+	for i, g := range groups {
+		if !own[g] {
 			continue
 		}
+		key := keys[ends[i]:ends[i+1]]
 		s := NoSlot
-		if t.Decl.Key == RowKey {
-			s = t.find(h, key)
-		} else if at, ok := have[sequence{g, binary.BigEndian.Uint64(key)}]; ok {
-			s = at
-		}
-		if deleted.Value(i) {
-			if s != NoSlot {
-				drop = append(drop, s)
+		if !fresh {
+			if t.Decl.Key == RowKey {
+				s = t.find(hashes[i], key)
+			} else if at, ok := have[sequence{g, binary.BigEndian.Uint64(key)}]; ok {
+				s = at
 			}
-			continue
+			if deleted.Value(i) {
+				if s != NoSlot {
+					drop = append(drop, s)
+				}
+				continue
+			}
 		}
 		if s == NoSlot {
-			s = t.take(h, g)
-			if t.Decl.Key == RowKey {
-				t.setKey(s, key)
-				t.idx.insert(h, s)
-			} else {
+			s = t.take(hashes[i], g)
+			switch {
+			case t.Decl.Key == RowKey:
+				if t.setKey(s, key); !fresh {
+					t.idx.insert(hashes[i], s)
+				}
+			default:
 				n := binary.BigEndian.Uint64(key)
 				t.heads.At(s).hash, t.seq[g] = n, max(t.seq[g], n+1)
 			}
 		}
 		rows, slots = append(rows, uint32(i)), append(slots, s)
 	}
+	if fresh {
+		t.idx.insertAll(hashes, rows, slots)
+	}
 	t.grow()
 	for i, c := range t.cols {
 		from := p.Rows.Column(len(partFields) + i)
 		picked, err := pick(from, rows)
 		if err == nil {
-			c.Reset(slots) // the row may replace one of an earlier part, and a column may add to what it holds
+			if !fresh {
+				c.Reset(slots) // the row may replace one of an earlier part, and a column may add to what it holds
+			}
 			err = c.Load(slots, picked)
 		}
 		if err != nil {
@@ -200,6 +268,19 @@ func (t *Table) restore(p Part, mine func(group uint8) bool) error {
 	}
 	t.discard(drop) // not listed as a change: whoever restores has the part
 	return nil
+}
+
+// expect makes room for so many rows of an empty table, as growing would copy what it has time and again.
+func (t *Table) expect(n int) {
+	if t.cold != nil { // not all of them will be in memory
+		return
+	}
+	if t.Decl.Key == RowKey {
+		t.idx.reserve(n)
+	}
+	for _, c := range t.cols {
+		c.Resize(n)
+	}
 }
 
 // find returns the slot of a key's bytes, or NoSlot.
