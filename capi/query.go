@@ -55,7 +55,7 @@ func columnsOf(fields []types.Field) []column {
 	return out
 }
 
-// rb_query_describe answers {"columns": [{"name", "type"}], "live": …, "pipeline": …, "bad_rows": …}.
+// rb_query_describe answers {"columns": [{"name", "type"}], "live": …, "pipeline": …, "follows": …, "bad_rows": …}.
 //
 //export rb_query_describe
 func rb_query_describe(h C.rb_handle, out *C.rb_text, err *C.rb_text) C.int32_t {
@@ -64,7 +64,7 @@ func rb_query_describe(h C.rb_handle, out *C.rb_text, err *C.rb_text) C.int32_t 
 		if e != nil {
 			return e
 		}
-		return setJSON(out, map[string]any{"columns": columnsOf(q.engine.Fields()), "live": q.engine.Followed(), "pipeline": q.engine.Pipeline(), "bad_rows": q.engine.BadRows()})
+		return setJSON(out, map[string]any{"columns": columnsOf(q.engine.Fields()), "live": q.engine.Followed(), "pipeline": q.engine.Pipeline(), "follows": q.engine.Follows(), "bad_rows": q.engine.BadRows()})
 	})
 }
 

@@ -50,6 +50,7 @@ _SIGNATURES = {
     "rb_session_sql": [_u64, _chars, _i64, _chars, _i64, ctypes.POINTER(_u64), _handle],
     "rb_session_create": [_u64, _chars, _i64, _handle],
     "rb_session_register": [_u64, _chars, _i64, _u64],
+    "rb_session_replay": [_u64, _chars, _i64, _text],
     "rb_session_udf": [_u64, _chars, _i64, UDF, _u64],
     "rb_statements": [_chars, _i64, _text],
     "rb_inspect": [_chars, _i64, _text],

@@ -66,6 +66,11 @@ class Query:
         return bool(self._described["pipeline"])
 
     @property
+    def follows(self) -> bool:
+        """Whether it reads `__late` or `__bad`: as a pipeline it takes what the others of its session leave out."""
+        return bool(self._described["follows"])
+
+    @property
     def schema(self) -> list[tuple[str, str]]:
         """Names and SQL types of the columns.
 
@@ -336,6 +341,9 @@ class Query:
         if isinstance(sink, connectors.Callable):
             function, context = self._callbacks.sink(sink.function)
         spec = sink.spec() | {"exactly_once": exactly_once, "id": pipeline_id or ""}
+        if isinstance(sink, connectors.Callable):  # its name tells it from others of the same query
+            named = sink.function if hasattr(sink.function, "__qualname__") else type(sink.function)
+            spec["options"] = {"function": f"{named.__module__}.{named.__qualname__}"}
         try:
             handle = _native.call_handle("rb_query_sink", self._number, *_native.as_json(spec), function, context)
         except BaseException:

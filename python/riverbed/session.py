@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -239,6 +240,48 @@ class Session:
         """
         statements: list[str] = json.loads(_native.call_text("rb_statements", *_native.chars(script)))
         return statements
+
+    def replay(
+        self,
+        pipeline_id: str,
+        *,
+        repaired: str | os.PathLike[str] | None = None,
+        source: str | None = None,
+        into: str | None = None,
+    ) -> dict[str, int]:
+        """Feed bad rows of a pipeline back to where their stream reads, each row once, and count them.
+
+        The session has the pipeline's streams, and its `checkpoint_url`. Which rows went back is kept in checkpoints of
+        its own, so that a replay may be asked for again, also after a crash.
+
+        Parameters
+        ----------
+        pipeline_id : str
+            Whose rows.
+        repaired : str or path-like, optional
+            JSON lines or Parquet with the columns `number` and `raw` of `state('pipeline', '__bad')`: these rows go
+            back, as they are there. Without it all rows that have bytes go back as they were.
+        source : str, optional
+            Only rows of this stream.
+        into : str, optional
+            A sink of the session which takes the column `raw`, instead of the topic or the folder of the stream.
+
+        Returns
+        -------
+        dict
+            How many rows were `replayed`, how many had gone back `already`, and how many have `no_bytes`.
+        """
+        spec = {
+            "pipeline": pipeline_id,
+            "repaired": os.fspath(repaired) if repaired is not None else "",
+            "source": source or "",
+            "into": into or "",
+        }
+        told = _native.wait(
+            self._handle, _native.call_text, "rb_session_replay", self._handle.value, *_native.as_json(spec)
+        )
+        counts: dict[str, int] = json.loads(told)
+        return counts
 
     def functions(self) -> list[dict[str, Any]]:
         """Return what SQL functions there are: one dictionary each, as `SHOW FUNCTIONS` gives them.

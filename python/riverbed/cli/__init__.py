@@ -10,12 +10,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
-from riverbed.cli import explain, functions, inspect, run, savepoint, sql
+from riverbed.cli import explain, functions, inspect, replay, run, savepoint, sql
 from riverbed.errors import RiverbedError
 
 __all__ = ["main"]
 
-COMMANDS = (sql, run, explain, functions, inspect, savepoint)
+COMMANDS = (sql, run, explain, functions, inspect, savepoint, replay)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ SUMMARY = "Copy a checkpoint of a pipeline to a folder of its own, which nothing
 EXAMPLES = (
     "riverbed savepoint --pipeline-id trades --checkpoint-dir s3://bucket/checkpoints s3://bucket/saved/trades",
     "riverbed savepoint --pipeline-id trades --epoch 1200 /backup/trades",
-    "riverbed run trades.sql --checkpoint-dir s3://bucket/saved    # goes on from a savepoint in saved/trades",
+    "riverbed run trades.sql --checkpoint-dir s3://bucket/fork --from-savepoint s3://bucket/saved/trades",
 )
 
 
