@@ -37,7 +37,7 @@ func (d *durable) fork(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := sameQuery(found, prints, found.Pipeline); err != nil {
+		if err := sameQuery(found, prints, found.Pipeline, d.r.q.statement()); err != nil {
 			return err
 		}
 		m, err := d.store.From(ctx, url)

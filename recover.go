@@ -163,7 +163,7 @@ func (d *durable) newest(ctx context.Context, q *Query, id string, prints map[st
 		}
 		return nil
 	}
-	if err := sameQuery(m, prints, id); err != nil {
+	if err := sameQuery(m, prints, id, q.statement()); err != nil {
 		return err
 	}
 	if m.Step > 0 {
@@ -225,13 +225,13 @@ var (
 const sourcePrint = "columns of "
 
 // sameQuery refuses state of another plan.
-func sameQuery(m *checkpoint.Manifest, prints map[string]string, id string) error {
+func sameQuery(m *checkpoint.Manifest, prints map[string]string, id, statement string) error {
 	var differ []string
 	for path, print := range m.Operators {
 		name, ofSource := strings.CutPrefix(path, sourcePrint)
 		switch {
 		case prints[path] == print:
-		case ofSource && prints[path] != "":
+		case ofSource && prints[path] != "" && m.SQL == statement: // otherwise another query reads others
 			return errs.New(errs.State, "restore", "the stream %q has other columns than when the pipeline %q was started: it has %s, and its checkpoints know %s", name, id, prints[path], print).
 				WithHint("declare the columns (CREATE STREAM %s (%s) …): those that are inferred depend on what is there", name, print)
 		case !ofSource:

@@ -327,6 +327,8 @@ func (st *replayStream) Open(_ context.Context, _ flow.Split, from flow.Position
 }
 
 // Acknowledge ends the replay when a checkpoint has all of its rows.
+//
+// AIDEV-NOTE: the engine acknowledges behind the commit, so that a replay that reports its rows has them in the sink. One that ends before is finished by the next.
 func (st *replayStream) Acknowledge(_ context.Context, upTo map[string]flow.Position) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -192,7 +192,7 @@ func readStored(ctx context.Context, url, pipeline string, of *checkpoint.TableI
 	}
 	defer release()
 	if of.Kind == checkpoint.Log {
-		return store.Log(ctx, m, of.Owner, visit)
+		return store.Log(ctx, m, of.Owner, of.Table, visit)
 	}
 	return store.State(ctx, m, of.Owner, of.Table, visit)
 }

@@ -176,8 +176,8 @@ func (s *Store) holder(ctx context.Context) (*Holder, error) {
 }
 
 // Log visits the rows of a log, such as __bad, as they are at a manifest, in the order in which they came. The objects that hold them are verified first.
-func (s *Store) Log(ctx context.Context, m *Manifest, owner string, visit func(arrow.RecordBatch) error) error {
-	of := keepSections(m.Objects, func(_ Object, at SectionIndex) bool { return at.Kind == Log && at.Owner == owner })
+func (s *Store) Log(ctx context.Context, m *Manifest, owner, table string, visit func(arrow.RecordBatch) error) error {
+	of := keepSections(m.Objects, func(_ Object, at SectionIndex) bool { return at.Kind == Log && at.Owner == owner && at.Table == table })
 	return s.Read(ctx, &Manifest{Epoch: m.Epoch, Objects: of}, func(sec Section) error {
 		for _, b := range sec.Rows {
 			if err := visit(b); err != nil {
