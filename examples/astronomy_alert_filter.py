@@ -3,9 +3,9 @@
     python examples/astronomy_alert_filter.py
     python examples/astronomy_alert_filter.py --packets folder/of/*.avro --notices folder/of/*.json
 
-Packets are Avro with the schema inside, as the Zwicky Transient Facility sends them; notices are JSON of as many shapes as there are missions, as NASA's GCN
-sends them. By default both are made here, with three outbursts of known stars among them, and those have to come out on top. It brings an embedded broker;
-KAFKA_BROKERS=host:port takes yours.
+Packets are Avro with the schema inside, as the Zwicky Transient Facility sends them; notices are JSON of as many shapes
+as there are missions, as NASA's GCN sends them. By default both are made here, with three outbursts of known stars
+among them, and those have to come out on top. It brings an embedded broker; KAFKA_BROKERS=host:port takes yours.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import struct
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from services import broker
 
@@ -28,7 +30,8 @@ import riverbed as rb
 # A cell of the sky is a tenth of a degree wide: what two lists say of the same cell may be of the same object.
 CELL = "(floor(({ra}) * 10) * 10000 + floor(({dec}) * 10))::BIGINT"
 
-# Of a packet: real (a score of its classifier), brighter than before, and bright enough; with the time that its Julian date means.
+# Of a packet: real (a score of its classifier), brighter than before, and bright enough; with the time that its Julian
+# date means.
 FILTER = f"""
 SELECT objectId AS object, candidate.ra AS ra, candidate.dec AS dec, candidate.magpsf AS mag, candidate.rb AS score,
        {CELL.format(ra="candidate.ra", dec="candidate.dec")} AS cell,
@@ -37,12 +40,14 @@ FROM packets
 WHERE candidate.rb > 0.65 AND candidate.isdiffpos IN ('t', '1') AND candidate.magpsf < 19
 """
 
-# The five best candidates of every ten minutes: how much brighter they are than the star of the catalogue in their cell.
+# The five best candidates of every ten minutes: how much brighter they are than the star of the catalogue in their
+# cell.
 RANK = """
 SELECT * FROM (
     SELECT *, row_number() OVER (PARTITION BY window_start ORDER BY outburst DESC, object) AS place
     FROM (
-        SELECT TUMBLE_START(a.ts, INTERVAL '10 minutes') AS window_start, a.object, c.name AS star, max(c.mag - a.mag) AS outburst, count(*) AS alerts
+        SELECT TUMBLE_START(a.ts, INTERVAL '10 minutes') AS window_start, a.object, c.name AS star,
+               max(c.mag - a.mag) AS outburst, count(*) AS alerts
         FROM alerts a JOIN '{catalogue}' c ON c.cell = a.cell
         GROUP BY TUMBLE(a.ts, INTERVAL '10 minutes'), a.object, c.name))
 WHERE place <= 5
@@ -53,8 +58,10 @@ NOTICES = f"""
 SELECT mission, {CELL.format(ra="ra", dec="dec")} AS cell, ra, dec
 FROM (
     SELECT coalesce(notice ->> '$.mission', notice ->> '$.instrument', notice ->> '$.type', 'unknown') AS mission,
-           coalesce(notice ->> '$.ra', notice ->> '$.data.targets[0].ra', notice ->> '$.coincident_events[0].localization.ra')::DOUBLE AS ra,
-           coalesce(notice ->> '$.dec', notice ->> '$.data.targets[0].dec', notice ->> '$.coincident_events[0].localization.dec')::DOUBLE AS dec
+           coalesce(notice ->> '$.ra', notice ->> '$.data.targets[0].ra',
+                    notice ->> '$.coincident_events[0].localization.ra')::DOUBLE AS ra,
+           coalesce(notice ->> '$.dec', notice ->> '$.data.targets[0].dec',
+                    notice ->> '$.coincident_events[0].localization.dec')::DOUBLE AS dec
     FROM notices)
 WHERE ra IS NOT NULL AND dec IS NOT NULL
 """
@@ -161,7 +168,7 @@ def shapes(stars: list[tuple[int, str, float, float, float]]) -> list[str]:
     ]
 
 
-def send(rows: list[tuple[bytes | str]], column: str, topic: rb.Kafka) -> None:
+def send(rows: Sequence[tuple[bytes | str]], column: str, topic: rb.Kafka) -> None:
     """Write messages to a topic as they are."""
     session = rb.Session()
     stream = rb.MemoryStream()
@@ -181,63 +188,57 @@ def main() -> int:
     a = parser.parse_args()
     chance = random.Random(7)
     stars = sky(chance)
-    packets = (
-        [pathlib.Path(f).read_bytes() for f in sorted(glob.glob(a.packets))] if a.packets else night(stars, chance)
-    )
-    notices = [pathlib.Path(f).read_text() for f in sorted(glob.glob(a.notices))] if a.notices else shapes(stars)
+    packets, notices = night(stars, chance), shapes(stars)
+    if a.packets:
+        packets = [pathlib.Path(file).read_bytes() for file in sorted(glob.glob(a.packets))]
+    if a.notices:
+        notices = [pathlib.Path(file).read_text() for file in sorted(glob.glob(a.notices))]
 
     with tempfile.TemporaryDirectory() as folder, broker() as brokers:
         name = f"{os.getpid()}-{int(time.time())}"
         config = {"checkpoint_url": f"{folder}/checkpoints", "checkpoint_interval_ms": 200}
+
+        def topic(of: str, **options: Any) -> rb.Kafka:
+            return rb.Kafka(f"{of}-{name}", brokers=brokers, **options)
+
         print(f"{len(packets)} packets and {len(notices)} notices")
-        send([(p,) for p in packets], "BLOB", rb.Kafka(f"packets-{name}", brokers=brokers, format="raw", partitions=1))
-        send(
-            [(n,) for n in notices], "VARCHAR", rb.Kafka(f"notices-{name}", brokers=brokers, format="raw", partitions=1)
-        )
+        send([(p,) for p in packets], "BLOB", topic("packets", format="raw", partitions=1))
+        send([(n,) for n in notices], "VARCHAR", topic("notices", format="raw", partitions=1))
 
-        # First pipeline: packets become rows, the schema is the one inside of them, and what passes the filter goes to a topic.
+        # First pipeline: packets become rows, the schema is the one inside of them, and what passes the filter goes to
+        # a topic.
         first = rb.Session(config)
-        first.create_stream("packets", source=rb.Kafka(f"packets-{name}", brokers=brokers, format="avro"))
-        alerts = rb.Kafka(f"alerts-{name}", brokers=brokers, partitions=1)
-        first.sql(FILTER).sink(alerts, pipeline_id="filter", exactly_once=True).run(until="latest")
+        first.create_stream("packets", source=topic("packets", format="avro"))
+        passed = topic("alerts", partitions=1)
+        first.sql(FILTER).sink(passed, pipeline_id="filter", exactly_once=True).run(until="latest")
 
-        # Second pipeline: the alerts that passed, joined to the catalogue by cell, in windows of event time; each window's ranking is written once it has closed.
+        # Second pipeline: the alerts that passed, joined to the catalogue by cell, in windows of event time; each
+        # window's ranking is written once it has closed.
         second = rb.Session(config)
         catalogue = f"{folder}/catalogue.parquet"
         values = ", ".join(
             f"({CELL.format(ra=ra + 0.01, dec=dec + 0.01)}, '{star}', {mag})" for _, star, ra, dec, mag in stars
         )
         second.sql(f"COPY (SELECT * FROM (VALUES {values}) AS v(cell, name, mag)) TO '{catalogue}'")
-        passed = rb.Kafka(f"alerts-{name}", brokers=brokers, watermark="ts - INTERVAL '2 hours'")
-        schema = {
-            "object": "VARCHAR",
-            "ra": "DOUBLE",
-            "dec": "DOUBLE",
-            "mag": "DOUBLE",
-            "score": "DOUBLE",
-            "cell": "BIGINT",
-            "ts": "TIMESTAMP",
-        }
-        second.create_stream("alerts", source=passed, schema=schema)
-        ranked = rb.Parquet(f"{folder}/ranked")
-        second.sql(RANK.format(catalogue=catalogue) + " EMIT ON WATERMARK").sink(
-            ranked, pipeline_id="rank", exactly_once=True
-        ).run(until="latest")
+        schema = dict.fromkeys(("ra", "dec", "mag", "score"), "DOUBLE")
+        schema |= {"object": "VARCHAR", "cell": "BIGINT", "ts": "TIMESTAMP"}
+        second.create_stream("alerts", source=topic("alerts", watermark="ts - INTERVAL '1 minute'"), schema=schema)
+        ranked = second.sql(RANK.format(catalogue=catalogue) + " EMIT ON WATERMARK").sink(
+            rb.Parquet(f"{folder}/ranked"), pipeline_id="rank", exactly_once=True
+        )
+        ranked.run(until="latest")
 
         # What anybody reads of the ranking, and what the notices say of the same cells.
         reader = rb.Session()
-        best = (
-            reader.sql(f"SELECT * FROM '{folder}/ranked/*.parquet' ORDER BY window_start, place").to_pylist()
-            if glob.glob(f"{folder}/ranked/*.parquet")
-            else []
-        )
+        best: list[dict[str, Any]] = []
+        if glob.glob(f"{folder}/ranked/*.parquet"):
+            best = reader.sql(f"SELECT * FROM '{folder}/ranked/*.parquet' ORDER BY window_start, place").to_pylist()
         for row in best:
             print(
-                f"  {row['window_start']:%H:%M}  {row['place']}  {row['object']:<12} {row['star']:<6} {row['outburst']:+.2f} mag, {row['alerts']} alerts"
+                f"  {row['window_start']:%H:%M}  {row['place']}  {row['object']:<12} {row['star']:<6} "
+                f"{row['outburst']:+.2f} mag, {row['alerts']} alerts"
             )
-        reader.create_stream(
-            "notices", source=rb.Kafka(f"notices-{name}", brokers=brokers, format="raw"), schema={"notice": "VARCHAR"}
-        )
+        reader.create_stream("notices", source=topic("notices", format="raw"), schema={"notice": "VARCHAR"})
         placed = []
         with reader.sql(NOTICES).subscribe(until="latest") as changes:
             for batch in changes:
@@ -248,9 +249,8 @@ def main() -> int:
             return 0
         found = {row["star"] for row in best if row["place"] <= len(OUTBURSTS) and row["outburst"] > 3}
         wanted = {f"V{n:04}" for n in OUTBURSTS}
-        confirmed = second.sql(
-            f"SELECT name FROM '{catalogue}' WHERE cell IN (" + ", ".join(str(cell) for cell in cells) + ")"
-        ).to_pylist()
+        listed = ", ".join(str(cell) for cell in cells)
+        confirmed = second.sql(f"SELECT name FROM '{catalogue}' WHERE cell IN ({listed})").to_pylist()
         also = wanted & {row["name"] for row in confirmed}
         print(f"on top: {', '.join(sorted(found))}; notices are of the same cells as {len(also)} of them")
         same = found == wanted and also == wanted

@@ -1,8 +1,9 @@
-"""Payments from Kafka, joined to customers as PostgreSQL has them at every moment: a change of a customer changes the totals.
+"""Payments from Kafka, joined to customers of PostgreSQL as they are at every moment: one moves, the totals follow.
 
     python examples/kafka_join_postgres_cdc.py
 
-It brings an embedded broker and a PostgreSQL of its own; KAFKA_BROKERS and POSTGRES_URL take yours (`wal_level = logical`).
+It brings an embedded broker and a PostgreSQL of its own; KAFKA_BROKERS and POSTGRES_URL take yours (which needs
+`wal_level = logical`).
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ def main() -> int:
     """Run the example."""
     with tempfile.TemporaryDirectory() as folder, broker() as brokers, database() as db:
         name = f"{os.getpid()}_{int(time.time())}"  # of all that is made on services that may be yours
-        customers, totals = f"customers_{name}", f"totals_{name}"
+        customers, totals, slot = f"customers_{name}", f"totals_{name}", f"riverbed_{name}"
         countries = ", ".join(f"'{country}'" for country in COUNTRIES)
         db.sql(f"""
             CREATE TABLE {customers} (id INT PRIMARY KEY, country TEXT NOT NULL);
-            INSERT INTO {customers} SELECT i, (ARRAY[{countries}])[1 + i % {len(COUNTRIES)}] FROM generate_series(0, 99) i;
+            INSERT INTO {customers}
+                SELECT i, (ARRAY[{countries}])[1 + i % {len(COUNTRIES)}] FROM generate_series(0, 99) i;
             CREATE TABLE {totals} (country TEXT PRIMARY KEY, payments BIGINT, cents BIGINT)""")
 
         # The program that brings payments: a stream that is pushed into, and a topic behind it.
@@ -51,13 +53,7 @@ def main() -> int:
                 brought.push([(n % 100, 100 + n) for n in range(5000)])
                 schema = {"customer": "INTEGER", "cents": "BIGINT"}
                 session.create_stream("payments", source=payments, schema=schema)
-                source = rb.Postgres(
-                    customers,
-                    url=db.url,
-                    slot=f"riverbed_{name}",
-                    publication=f"riverbed_{name}",
-                    create_publication=True,
-                )
+                source = rb.Postgres(customers, url=db.url, slot=slot, publication=slot, create_publication=True)
                 session.create_stream("customers", source=source)
                 pipeline = session.sql(QUERY).sink(
                     rb.Postgres(totals, url=db.url, key="country"), pipeline_id="totals", exactly_once=True
@@ -93,8 +89,10 @@ def main() -> int:
                     brought.push([(n % 100, 100 + n) for n in range(5000, 6000)])
                     same = settled(6000) and same
         finally:
-            drop = f"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name LIKE 'riverbed_{name}%'"
-            db.sql(f"{drop}; DROP PUBLICATION IF EXISTS riverbed_{name}; DROP TABLE {customers}, {totals}")
+            db.sql(f"""
+                SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name LIKE '{slot}%';
+                DROP PUBLICATION IF EXISTS {slot};
+                DROP TABLE {customers}, {totals}""")
         print("the totals are those of the tables, after every change" if same else "THE TOTALS DIFFER")
         return 0 if same else 1
 

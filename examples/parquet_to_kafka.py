@@ -29,7 +29,8 @@ A_FILE = 20_000  # orders
 def write(folder: pathlib.Path, number: int) -> None:
     """Write the orders of one file. It gets its name when it is whole, since a stream reads a file as it finds it."""
     rb.Session().sql(f"""
-        COPY (SELECT range AS id, range % 997 AS customer, (range % 5)::INTEGER AS quantity, 100 + range % 9000 AS cents,
+        COPY (SELECT range AS id, range % 997 AS customer, (range % 5)::INTEGER AS quantity,
+                     100 + range % 9000 AS cents,
                      TIMESTAMP '2026-01-01' + range * INTERVAL '1 second' AS ordered
               FROM range({number * A_FILE}, {(number + 1) * A_FILE}))
         TO '{folder}/{number:04}.parquet'""")

@@ -53,7 +53,8 @@ func Start(t testing.TB) *Broker {
 	return b
 }
 
-var ports = 20000 + os.Getpid()%10000
+// ports are apart from those of a process that was started just before or behind: what looks free to both is not.
+var ports = 20000 + os.Getpid()*7%11000
 
 // freePort is not one that the system would choose: a client that reconnects to a dead broker on one of those may be given the same port as its
 // own end and so connect to itself, and then the port is taken. Each number is tried once in a process, so that brokers side by side do not meet.
