@@ -49,11 +49,17 @@ var outside = map[string][]string{
 	"checkpoint":  {"core/errs", "core/clock", "core/types", "core/flow", "core/kernels", "core/objstore", "state", "checkpoint"},
 	"connectors":  {"core/errs", "core/clock", "core/types", "core/flow", "core/kernels", "core/objstore", "connectors"},
 	// core/flow is in signatures of the root package, which capi hands through.
-	"capi": {"", "core/errs", "core/clock", "core/types", "core/flow"},
+	"capi": {"", "core/errs", "core/clock", "core/types", "core/flow", "capi/iceload"},
+	// The library of Iceberg metadata, and who loads it: what they say to each other is all that they share.
+	"capi/iceberg": {"core/errs", "core/clock", "core/objstore", "connectors/iceberg/meta", "capi/iceberg"},
+	"capi/iceload": {"core/errs", "connectors/iceberg", "connectors/iceberg/meta"},
 }
 
+// modules are folders with a go.mod of their own.
+var modules = []string{"capi/iceberg"}
+
 // over are the connectors that are made of another: table formats read the files that their metadata name.
-var over = map[string]string{"connectors/delta": "connectors/parquet"}
+var over = map[string]string{"connectors/delta": "connectors/parquet", "connectors/iceberg": "connectors/parquet"}
 
 // file is one parsed Go file. Its folder and imports are relative to the module; imports of others are whole.
 type file struct {
@@ -162,7 +168,7 @@ func TestImportsOutsideCore(t *testing.T) {
 			continue
 		}
 		for top, allowed := range outside {
-			if !under(f.folder, top) {
+			if !under(f.folder, top) || narrower(f.folder, top) {
 				continue
 			}
 			for _, imported := range f.ours {
@@ -177,6 +183,32 @@ func TestImportsOutsideCore(t *testing.T) {
 				if other != "" && other != connector && over[connector] != other {
 					t.Errorf("%s imports %s: no connector imports another", f.path, imported)
 				}
+			}
+		}
+	}
+}
+
+// narrower reports whether a rule for a folder below top is the one that counts.
+func narrower(folder, top string) bool {
+	for other := range outside {
+		if other != top && under(other, top) && under(folder, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestHeavyModulesStayOut: iceberg-go and what it brings are in the library that is loaded late, and in no other.
+func TestHeavyModulesStayOut(t *testing.T) {
+	for _, f := range files(t) {
+		for _, imported := range f.others {
+			if strings.HasPrefix(imported, "github.com/apache/iceberg-go") && !under(f.folder, modules...) {
+				t.Errorf("%s imports %s; only capi/iceberg may, the engine asks it by connectors/iceberg/meta", f.path, imported)
+			}
+		}
+		for _, imported := range f.ours {
+			if under(imported, modules...) && !under(f.folder, modules...) {
+				t.Errorf("%s imports %s, which is a module of its own", f.path, imported)
 			}
 		}
 	}
