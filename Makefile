@@ -112,6 +112,7 @@ $(TOOLBIN)/staticcheck-$(STATICCHECK_VERSION): | setup
 coverage: setup ## test coverage of the Go code, by package, in coverage.out
 	@mkdir -p build
 	$(GO_TEST) -coverprofile coverage.out -coverpkg ./... ./... | tee build/coverage.txt
+	@python tools/coverage.py coverage.out --least 80 incremental checkpoint
 	go tool cover -func coverage.out | tail -1
 
 .PHONY: generate
