@@ -34,13 +34,14 @@ type arrangement struct {
 	closes  []int64 // by row slot, where there is a closing
 
 	stamp    uint64
-	stamped  []uint64   // by row slot, where rows have weights: the last step that counted it
-	touched  []uint32   // rows whose weight or matches changed in this step
-	keyStamp []uint64   // by key slot, where watched: the last step that noted its total
-	watched  bool       // the other side shows rows for themselves, so totals are noted
-	quiet    bool       // rows are only added and never shown for themselves: nothing is to be judged at the step's end
-	keysWere []keyTotal // their totals at the step's start, in order of appearance
-	slots    []uint32   // scratch
+	stamped  []uint64     // by row slot, where rows have weights: the last step that counted it
+	touched  []uint32     // rows whose weight or matches changed in this step
+	keyStamp []uint64     // by key slot, where watched: the last step that noted its total
+	watched  bool         // the other side shows rows for themselves, so totals are noted
+	quiet    bool         // rows are only added and never shown for themselves: nothing is to be judged at the step's end
+	keysWere []keyTotal   // their totals at the step's start, in order of appearance
+	slots    []uint32     // scratch
+	units    *state.Units // nil: rows do not leave memory
 }
 
 type keyTotal struct {
@@ -144,6 +145,7 @@ func (a *arrangement) add(in *Batch, keys *joinKeys) (slots []uint32, fresh []in
 	keySlots := make([]uint32, in.N)
 	a.keys.Upsert(k, keySlots)
 	a.growKeys()
+	a.units.Changed(keySlots)
 	if a.rowEnc == nil {
 		slots, fresh = a.append(in, k)
 	} else {
@@ -266,15 +268,17 @@ func (a *arrangement) remove(slots []uint32) {
 		}
 	}
 	a.rows.Delete(slots)
+	a.units.Forget(keys)
 	a.keys.Delete(keys)
 }
 
-func (a *arrangement) forget() {
+func (a *arrangement) forget() error {
 	a.rows.Clear()
 	a.keys.Clear()
 	for i := range a.head {
 		a.head[i] = state.NoSlot
 	}
+	return nil
 }
 
 func (a *arrangement) expire(w flow.Watermark) error {
@@ -304,6 +308,9 @@ func (a *arrangement) endStep() (negative int64) {
 		}
 	}
 	a.rows.Touch(a.touched)
+	if a.units != nil && a.keyOf != nil {
+		a.changedKeys()
+	}
 	a.touched = a.touched[:0]
 	a.keysWere = a.keysWere[:0]
 	a.remove(gone)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +36,14 @@ var evictQueries = []string{
 	"SELECT a.shop, a.day, b.price FROM latest a JOIN latest b ON a.shop = b.shop",
 	"SELECT a.shop, b.item, b.cents, b.day FROM latest a JOIN latest b ON a.item = b.item AND a.price < b.price",
 	"SELECT * FROM latest a JOIN latest b ON a.item = b.item AND a.cents = b.cents AND a.shop = b.shop",
+	"SELECT a.shop, a.day, b.price FROM sale a JOIN sale b ON a.shop = b.shop AND a.day = b.day",
+	"SELECT a.cents, b.item FROM sale a JOIN sale b ON a.item = b.item AND a.price < b.price AND a.cents = b.cents",
+	"SELECT a.shop, n FROM sale a JOIN (SELECT shop, count(*) AS n FROM latest GROUP BY shop) b ON a.shop = b.shop",
+	"SELECT a.shop, a.day, b.price FROM sale a LEFT JOIN latest b ON a.shop = b.shop AND a.day = b.day",
+	"SELECT a.shop, b.cents FROM latest a FULL JOIN latest b ON a.item = b.item AND a.price < b.price AND a.shop = b.shop",
+	"SELECT a.shop, b.item FROM latest a FULL JOIN sale b ON a.shop = b.shop AND a.cents = b.cents",
+	"SELECT shop, item FROM latest a WHERE EXISTS (SELECT * FROM sale b WHERE b.shop = a.shop AND b.day = a.day)",
+	"SELECT shop, item FROM sale a WHERE NOT EXISTS (SELECT * FROM latest b WHERE b.shop = a.shop AND b.price < a.price)",
 	"SELECT l.day, n FROM latest l JOIN (SELECT item, count(*) AS n FROM sale GROUP BY item) USING (item)",
 }
 
@@ -117,15 +126,19 @@ func TestGroupsThatLeaveMemory(t *testing.T) {
 					}
 					small, whole := build(workers, 1), build(workers, -1)
 					saved := &incremental.Snapshot{}
-					for step := range 40 {
+					last := 39
+					if strings.Contains(query, "JOIN") { // pairs are many
+						last = 19
+					}
+					for step := range last + 1 {
 						in := incremental.Input{Now: time.Unix(int64(step), 0)}
 						for s, source := range small.Sources() {
 							in.Pushes = append(in.Pushes, incremental.Push{Source: s, Split: "p", Batch: sales(r, source.Source.Fields, r.IntN(30))})
-							if step == 39 {
+							if step == last {
 								in.Ticks = append(in.Ticks, incremental.Tick{Source: s, Kind: incremental.SourceEnded})
 							}
 						}
-						stepBoth(t, small, whole, in, workers == 1)
+						stepBoth(t, small, whole, in, workers == 1 && !strings.Contains(query, "JOIN sale")) // appended rows come from the store in the order of their keys
 						var err error
 						if track {
 							var changes *incremental.Snapshot

@@ -60,7 +60,7 @@ type joinSide interface {
 	// expire drops the rows that the watermark has settled: no partner comes or goes any more.
 	expire(w flow.Watermark) error
 	// forget drops all rows.
-	forget()
+	forget() error
 	table() state.Stored
 	// restored rebuilds what is derived from the table.
 	restored(prepare func(cols []arrow.Array, n int) (Batch, error)) error
@@ -220,6 +220,13 @@ func (j *join) Process(ctx *Ctx, port int, in Batch) error {
 	}
 	cols := in.Cols[len(j.types[port]):]
 	keys := &joinKeys{cols: cols, n: in.N, hash: in.Hash, words: j.keyKind.wordsOf(cols), enc: j.enc[port]}
+	for _, a := range j.arranged { // what rows are shown for themselves is decided by both
+		if a != nil {
+			if err := a.fetch(keys); err != nil {
+				return err
+			}
+		}
+	}
 	var partners []int64 // of each row of the batch, where a condition beyond the keys decides
 	if j.emitsPairs() || j.on != nil {
 		if j.on != nil {
@@ -456,7 +463,9 @@ func (j *join) Advance(ctx *Ctx, w flow.Watermark) error {
 		if ended := j.bounded[1-s] && ctx.In[1-s] == flow.EndWatermark; ended && !j.over[1-s] {
 			j.over[1-s] = true
 			if j.forgets(s) {
-				side.forget()
+				if err := side.forget(); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -548,6 +557,16 @@ func (j *join) evictable() (out []evicted) {
 	for _, b := range j.bagged {
 		if b != nil {
 			out = append(out, b.rows)
+		}
+	}
+	for _, a := range j.arranged {
+		if a != nil && a.closing == nil && j.bounded == [2]bool{} {
+			out = append(out, coldArrangement{a.rows, a})
+		}
+	}
+	for _, l := range j.logged {
+		if l != nil && l.closing == nil { // the others are short: the watermark drops their rows
+			out = append(out, coldLog{l.rows, l, j.keyKind.types})
 		}
 	}
 	return out

@@ -70,7 +70,10 @@ func (s *rowBags) endStep() int64 { return s.rows.EndStep() }
 
 func (s *rowBags) expire(flow.Watermark) error { return nil }
 
-func (s *rowBags) forget() { s.rows.Clear() }
+func (s *rowBags) forget() error {
+	s.rows.Clear()
+	return nil
+}
 
 func (s *rowBags) table() state.Stored { return s.rows }
 

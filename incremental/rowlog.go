@@ -29,9 +29,11 @@ type rowLog struct {
 	due     int64 // no part is to lose rows before
 	index   logIndex
 	probes  probeTable
-	places  []uint32 // scratch: by the number of a part, its place in a gather
-	ours    []uint64 // scratch: hashes of a part
-	asked   []uint64 // scratch: hashes of the rows that look for partners
+	places  []uint32   // scratch: by the number of a part, its place in a gather
+	ours    []uint64   // scratch: hashes of a part
+	asked   []uint64   // scratch: hashes of the rows that look for partners
+	lent    []*logPart // rows in the store that this step has asked for
+	stuck   bool       // parts that had to leave stayed: no checkpoint has their rows
 }
 
 // logPart is a segment with what is derived from it.
@@ -211,6 +213,10 @@ func (p *logPart) setCloses(closes []int64) {
 
 // expire drops what the watermark has settled: parts of which all rows are, and of those half of which are, these rows.
 func (l *rowLog) expire(w flow.Watermark) error {
+	for _, p := range l.lent {
+		l.leave(p)
+	}
+	l.lent = l.lent[:0]
 	if l.closing == nil || w == flow.NoWatermark || int64(w) < l.due {
 		return nil
 	}
@@ -251,9 +257,10 @@ func (l *rowLog) narrow(p *logPart, w flow.Watermark) (*logPart, error) {
 	return out, l.name(out)
 }
 
-func (l *rowLog) forget() {
-	l.rows.Clear()
+func (l *rowLog) forget() error {
+	err := l.rows.Clear()
 	l.parts, l.named, l.free, l.index, l.due = nil, nil, nil, logIndex{}, never
+	return err
 }
 
 // restored rebuilds what is derived from the rows.
@@ -342,6 +349,9 @@ func (l *rowLog) find(k *joinKeys, chunk []pair, use func([]pair) error) error {
 		if p.paid += k.n + p.Len(); p.paid > indexAfter*p.Len() {
 			worn = append(worn, p)
 		}
+	}
+	if err := l.findCold(k, &out); err != nil {
+		return err
 	}
 	if err := out.flush(); err != nil {
 		return err

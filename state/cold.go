@@ -132,7 +132,7 @@ func (t *Table) Fetch(k Keys) error {
 	if len(missing) == 0 || c.n == 0 {
 		return nil
 	}
-	keys, rows := c.keys(t, &k, missing)
+	keys, rows := storeKeys(c.prefix, t, &k, missing)
 	found, err := c.store.Get(keys)
 	if err != nil {
 		return err
@@ -154,9 +154,9 @@ type coldRow struct {
 	group      uint8
 }
 
-// keys are the keys in the store of some rows, sorted and each once, with the row that each is of.
-func (c *coldRows) keys(t *Table, k *Keys, rows []int32) ([][]byte, []int32) {
-	size := len(c.prefix) + 24
+// storeKeys are the keys in the store of some rows, sorted and each once, with the row that each is of.
+func storeKeys(prefix []byte, t *Table, k *Keys, rows []int32) ([][]byte, []int32) {
+	size := len(prefix) + 24
 	mem := make([]byte, 0, size*len(rows))
 	all := make([][]byte, len(rows))
 	w := &k.Words
@@ -168,7 +168,7 @@ func (c *coldRows) keys(t *Table, k *Keys, rows []int32) ([][]byte, []int32) {
 			mem = make([]byte, 0, size*(len(rows)-i))
 		}
 		from := len(mem)
-		mem = append(append(mem, c.prefix...), k.Group[r])
+		mem = append(append(mem, prefix...), k.Group[r])
 		if t.Packed() {
 			key := keyOf(w, int(r))
 			mem = t.words.pack.AppendKey(mem, key.high, key.low, key.nulls, key.text)
@@ -513,16 +513,7 @@ func (t *Table) withCold(p Part) (Part, error) {
 		deleted.Append(false)
 	}
 	more := append([]arrow.Array{group.NewArray(), hash.NewArray(), key.NewArray(), deleted.NewArray()}, c.columns(rows)...)
-	cols := make([]arrow.Array, len(more))
-	for i, a := range more {
-		both, err := array.Concatenate([]arrow.Array{p.Rows.Column(i), a}, memory.DefaultAllocator)
-		if err != nil {
-			return Part{}, errs.New(errs.State, "snapshot", "column %d of state table %s: %w", i, t.Decl.Name, err)
-		}
-		cols[i] = both
-	}
-	p.Rows = array.NewRecordBatch(p.Rows.Schema(), cols, p.Rows.NumRows()+int64(len(rows)))
-	return p, nil
+	return p.with(more)
 }
 
 // restoreCold takes a part in pieces, each of which leaves memory when there is no room.

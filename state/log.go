@@ -34,6 +34,8 @@ type Log struct {
 	epoch    uint64
 	marks    []mark // of epochs that ended and are not durable yet
 	gone     []goneSegment
+
+	cold *coldLog // nil: rows do not leave memory
 }
 
 // Segment is some rows of a log, which came together.
@@ -72,7 +74,7 @@ var _ Stored = (*Log)(nil)
 func (l *Log) Name() string { return l.Decl.Name }
 
 // Len is the number of rows.
-func (l *Log) Len() int { return l.n }
+func (l *Log) Len() int { return l.n + l.Out() }
 
 // Touched is how many rows were added or dropped so far.
 func (l *Log) Touched() int64 { return l.looks }
@@ -232,11 +234,12 @@ func (s *Segment) take(rows []int32) *Segment {
 }
 
 // Clear drops all rows.
-func (l *Log) Clear() {
+func (l *Log) Clear() error {
 	for _, s := range l.segments {
 		l.forget(s, nil)
 	}
 	l.replace(0, len(l.segments))
+	return l.cold.clear(l)
 }
 
 // forget counts the rows of a segment out but for some, and lists them as deleted.
@@ -305,7 +308,13 @@ func (l *Log) Dirty(since uint64) (Part, error) {
 }
 
 // Snapshot returns all rows.
-func (l *Log) Snapshot() (Part, error) { return l.part(0, nil) }
+func (l *Log) Snapshot() (Part, error) {
+	p, err := l.part(0, nil)
+	if err != nil {
+		return Part{}, err
+	}
+	return l.withCold(p)
+}
 
 // part writes the rows numbered from a number on, and those of the dropped that are numbered below it.
 func (l *Log) part(from uint64, gone []goneSegment) (Part, error) {

@@ -38,6 +38,9 @@ func (t *Table) Snapshot() (Part, error) {
 	if err != nil {
 		return Part{}, err
 	}
+	if t.units != nil {
+		return t.units.withCold(p)
+	}
 	return t.withCold(p)
 }
 

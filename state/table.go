@@ -30,7 +30,8 @@ type Table struct {
 	tracking  bool
 	forgotten uint64 // rows touched up to there are clean
 
-	cold *coldRows // nil: rows do not leave memory
+	cold  *coldRows // nil: rows do not leave memory one by one
+	units *Units    // nil: nor by their owners
 
 	fresh   []int32
 	written []byte // the last key that was asked for
@@ -91,7 +92,12 @@ func NewTable(d Decl, cols ...Column) *Table {
 }
 
 // Len is the number of rows.
-func (t *Table) Len() int { return t.n + t.Out() }
+func (t *Table) Len() int {
+	if t.units != nil {
+		return t.n + t.units.out
+	}
+	return t.n + t.Out()
+}
 
 // Slots is the number of slots ever used: one more than the largest slot.
 func (t *Table) Slots() int { return t.used }

@@ -1,0 +1,74 @@
+package incremental
+
+import (
+	"github.com/riverbed/riverbed/core/kernels"
+	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/state"
+)
+
+// coldLog is a rowLog whose parts may leave memory, the oldest first.
+type coldLog struct {
+	*state.Log
+	rows *rowLog
+	keys []types.Type
+}
+
+func (c coldLog) Limit(in *state.Cold, path string, _ int64) { c.Log.Limit(in, path, c.keys) }
+
+func (c coldLog) Evict(limit int64) error { return c.rows.evict(limit) }
+
+func (c coldLog) Stuck() bool { return c.rows.stuck }
+
+// evict lets parts leave until about so many bytes are held.
+func (l *rowLog) evict(limit int64) error {
+	l.stuck = false
+	kept := l.parts[:0]
+	var err error
+	for _, p := range l.parts {
+		over := l.rows.Bytes() > limit
+		if err != nil || !over || !l.rows.Saved(p.Segment) {
+			kept = append(kept, p)
+			l.stuck = l.stuck || over
+			continue
+		}
+		if err = l.rows.Leave(p.Segment); err == nil {
+			l.leave(p)
+		}
+	}
+	clear(l.parts[len(kept):])
+	l.parts = kept
+	l.index.rest(l)
+	return err
+}
+
+// findCold gives the pairs with rows in the store. Those rows have parts of their own until the end of the step.
+func (l *rowLog) findCold(k *joinKeys, out *pairs) error {
+	if l.rows.Out() == 0 {
+		return nil
+	}
+	hash := k.hash
+	if hash == nil {
+		hash = make([]uint64, k.n)
+		kernels.HashColumns(k.cols, k.n, hash)
+	}
+	found, of, err := l.rows.Ask(hash, k.cols)
+	if err != nil || found == nil {
+		return err
+	}
+	for _, s := range found.Pieces(partRows) {
+		p := &logPart{Segment: s}
+		if err := l.name(p); err != nil {
+			return err
+		}
+		l.lent = append(l.lent, p)
+		for i := range s.Len() {
+			for _, row := range of[i] {
+				if err := out.add(row, p.id<<partBits|uint32(i)); err != nil {
+					return err
+				}
+			}
+		}
+		of = of[s.Len():]
+	}
+	return nil
+}
