@@ -27,6 +27,8 @@ type config struct {
 	stateDir         string
 	checkpointURL    string
 	fromSavepoint    string
+	changedQuery     string
+	acceptDuplicates bool
 	checkpointMS     int64
 	maxWatermarkLag  int64 // ms
 	maxSplitLead     int64 // ms
@@ -60,6 +62,14 @@ var settings = []setting{
 		return err
 	}, func(c *config) string { return c.checkpointURL }},
 	plain("from_savepoint", "", "the savepoint from which pipelines without checkpoints begin, or a folder that has one for each of them by its id; it stays as it is", func(c *config) *string { return &c.fromSavepoint }),
+	{"changed_query", "", "what becomes of checkpoints of another query: 'refuse', 'reuse' the state of operators that compute what they did, or 'rebuild' it from the history of the sources", func(c *config, v string) error {
+		if v != changedRefuse && v != changedReuse && v != changedRebuild {
+			return errs.New(errs.Usage, "configure", "expected 'refuse', 'reuse' or 'rebuild', got %q", v)
+		}
+		c.changedQuery = v
+		return nil
+	}, func(c *config) string { return c.changedQuery }},
+	flag("accept_duplicates", "go on with a sink whose marker the checkpoints do not know: rows may be lost or doubled", func(c *config) *bool { return &c.acceptDuplicates }),
 	millis("checkpoint_interval_ms", "time between checkpoints", func(c *config) *int64 { return &c.checkpointMS }),
 	millis("max_watermark_lag_ms", "upper bound of allowed lateness", func(c *config) *int64 { return &c.maxWatermarkLag }),
 	millis("max_split_lead_ms", "how far one split may run ahead of the slowest, in event time", func(c *config) *int64 { return &c.maxSplitLead }),
@@ -161,7 +171,7 @@ func parseBytes(s string) (int64, error) {
 
 // newConfig reads the environment, then the given keys, which win.
 func newConfig(given map[string]string) (*config, error) {
-	c := &config{stateDir: "./.riverbed-state", checkpointMS: 30000, maxWatermarkLag: 60000, maxSplitLead: 300000, idleTimeout: 10000, maxOutage: 300000,
+	c := &config{stateDir: "./.riverbed-state", checkpointMS: 30000, changedQuery: changedRefuse, maxWatermarkLag: 60000, maxSplitLead: 300000, idleTimeout: 10000, maxOutage: 300000,
 		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), stateRoom: state.NewRoom(0), logLevel: "info", zone: time.UTC, stepRows: 256 << 10, onError: onErrorFail}
 	for _, s := range settings {
 		env := s.env

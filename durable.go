@@ -38,6 +38,9 @@ type durable struct {
 	leave func()               // gives the pipeline's name in this process back
 	sink  connectors.Committer // nil: rows are written at least once
 	held  bool                 // the checkpoint keeps the sink's rows
+	// updates is how the sink takes rows back; columns says that the checkpoints are of a query with other columns (changed.go).
+	updates connectors.Updates
+	columns bool
 
 	// Of the loop.
 	epoch   flow.Epoch

@@ -37,8 +37,12 @@ func (d *durable) fork(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := sameQuery(found, prints, found.Pipeline, d.r.q.statement()); err != nil {
+		differ, err := differences(found, prints, found.Pipeline, d.r.q.statement())
+		if err != nil {
 			return err
+		}
+		if len(differ) > 0 && d.r.cfg.changedQuery == changedRefuse {
+			return otherQuery(found, found.Pipeline, differ)
 		}
 		m, err := d.store.From(ctx, url)
 		if err != nil {

@@ -96,7 +96,14 @@ func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id 
 	}); err != nil {
 		return nil, err
 	}
-	d := &durable{r: r, w: w, store: store, leave: leave}
+	d := &durable{r: r, w: w, store: store, leave: leave, updates: connectors.Changelog}
+	if p.spec.Func == nil {
+		k, _, err := parseSink(p.spec.ConnectorSpec)
+		if err != nil {
+			return nil, err
+		}
+		d.updates = k.Updates
+	}
 	if err := guarded(func() error {
 		if err := d.fork(ctx, id); err != nil {
 			return err
@@ -163,8 +170,18 @@ func (d *durable) newest(ctx context.Context, q *Query, id string, prints map[st
 		}
 		return nil
 	}
-	if err := sameQuery(m, prints, id, q.statement()); err != nil {
+	differ, err := differences(m, prints, id, q.statement())
+	if err != nil {
 		return err
+	}
+	changed := len(differ) > 0
+	if changed && d.r.cfg.changedQuery == changedRefuse {
+		return otherQuery(m, id, differ)
+	}
+	if changed {
+		if _, err := d.adapt(m, q, prints, text); err != nil { // before anything is fenced
+			return err
+		}
 	}
 	if m.Step > 0 {
 		if err := d.store.Verify(ctx, m); err != nil {
@@ -174,7 +191,11 @@ func (d *durable) newest(ctx context.Context, q *Query, id string, prints map[st
 	if err := again.within(ctx, func() (err error) { d.last, err = d.store.Fence(ctx); return err }); err != nil {
 		return checkpointFailed(err)
 	}
-	return nil
+	if changed {
+		d.columns = d.last.Operators[sinkName] != prints[sinkName]
+		d.last, err = d.adapt(d.last, q, prints, text)
+	}
+	return err
 }
 
 // fingerprints names the plan's operators: a checkpoint fits the plan that wrote it.
@@ -224,15 +245,15 @@ var (
 // when other files are there.
 const sourcePrint = "columns of "
 
-// sameQuery refuses state of another plan.
-func sameQuery(m *checkpoint.Manifest, prints map[string]string, id, statement string) error {
-	var differ []string
+// differences are the paths of operators that a plan and a manifest do not have in common. Columns of a source that were inferred and are others now
+// are an error.
+func differences(m *checkpoint.Manifest, prints map[string]string, id, statement string) (differ []string, err error) {
 	for path, print := range m.Operators {
 		name, ofSource := strings.CutPrefix(path, sourcePrint)
 		switch {
 		case prints[path] == print:
 		case ofSource && prints[path] != "" && m.SQL == statement: // otherwise another query reads others
-			return errs.New(errs.State, "restore", "the stream %q has other columns than when the pipeline %q was started: it has %s, and its checkpoints know %s", name, id, prints[path], print).
+			return nil, errs.New(errs.State, "restore", "the stream %q has other columns than when the pipeline %q was started: it has %s, and its checkpoints know %s", name, id, prints[path], print).
 				WithHint("declare the columns (CREATE STREAM %s (%s) …): those that are inferred depend on what is there", name, print)
 		case !ofSource:
 			differ = append(differ, path)
@@ -243,13 +264,15 @@ func sameQuery(m *checkpoint.Manifest, prints map[string]string, id, statement s
 			differ = append(differ, path)
 		}
 	}
-	if len(differ) == 0 {
-		return nil
-	}
 	slices.Sort(differ)
+	return slices.Compact(differ), nil
+}
+
+// otherQuery refuses state of another plan.
+func otherQuery(m *checkpoint.Manifest, id string, differ []string) error {
 	return errs.New(errs.State, "restore", "the checkpoints of the pipeline %q are of another query: the operators at %s differ. Its query was: %s",
-		id, strings.Join(slices.Compact(differ), ", "), strings.Join(strings.Fields(m.SQL), " ")).
-		WithHint("run the query that it had, give the new one another id, or delete the pipeline's folder of checkpoints to begin anew")
+		id, strings.Join(differ, ", "), strings.Join(strings.Fields(m.SQL), " ")).
+		WithHint("run the query that it had; or let the new one go on with the state that it still has (changed_query = 'reuse') or begin from history (changed_query = 'rebuild'); or give it another id")
 }
 
 // attach gives the run its sink, and commits what was staged when the process ended.
@@ -264,7 +287,7 @@ func (d *durable) attach(ctx context.Context, s *connectorSink) error {
 	d.sink, d.held = c, s.held
 	chain := d.last.Sinks[0]
 	var first connectors.Marker
-	if chain.Done == markerOf(d.last.Run, 0) && len(chain.Pending) == 0 {
+	if accept := d.r.cfg.acceptDuplicates; accept || chain.Done == markerOf(d.last.Run, 0) && len(chain.Pending) == 0 {
 		first = connectors.Marker(chain.Done)
 	}
 	marker, err := c.Begin(ctx, first)
@@ -273,16 +296,20 @@ func (d *durable) attach(ctx context.Context, s *connectorSink) error {
 	}
 	if marker == "" && first == "" {
 		return errs.New(errs.ExactlyOnce, "restore", "the sink %q knows nothing of the pipeline %q, and its checkpoints say that it has rows of it: it was emptied, or is another one", s.name, d.last.Pipeline).
-			WithHint("name the sink that it wrote to, or begin anew with another id")
+			WithHint("name the sink that it wrote to, or begin anew with another id; to go on all the same, with rows lost or doubled: accept_duplicates = true")
 	}
 	if marker == "" {
 		marker = first
+	}
+	if d.r.cfg.acceptDuplicates {
+		d.follow(string(marker))
+		chain = d.last.Sinks[0]
 	}
 	at := slices.IndexFunc(chain.Pending, func(l checkpoint.Link) bool { return l.Marker == string(marker) })
 	if at < 0 && string(marker) != chain.Done {
 		return errs.New(errs.ExactlyOnce, "restore", "the sink %q holds the marker %q of the pipeline %q, and its checkpoints know it up to %q: rows would be lost or doubled",
 			s.name, marker, d.last.Pipeline, chain.Done).
-			WithHint("the checkpoints, or the sink, are of another run: restore what belongs together, or use another id and an empty sink")
+			WithHint("the checkpoints, or the sink, are of another run: restore what belongs together, or use another id and an empty sink; to go on all the same, with rows lost or doubled: accept_duplicates = true")
 	}
 	if at >= 0 {
 		d.done(string(marker))
@@ -292,6 +319,10 @@ func (d *durable) attach(ctx context.Context, s *connectorSink) error {
 	}
 	for _, l := range slices.Clone(d.last.Sinks[0].Pending) {
 		var rows []arrow.RecordBatch
+		if l.Held && d.columns {
+			return errs.New(errs.State, "restore", "rows of epoch %d wait to be written to the sink %q, and have the columns of the query that the pipeline %q had", l.Epoch, s.name, d.last.Pipeline).
+				WithHint("run the former query until they are written, and stop it; then the changed one")
+		}
 		if l.Held {
 			if rows, err = d.store.ReadOnce(ctx, d.last, l.Epoch, sinkName, ""); err != nil {
 				return err
@@ -302,6 +333,21 @@ func (d *durable) attach(ctx context.Context, s *connectorSink) error {
 		}
 	}
 	return nil
+}
+
+// follow makes the chain go on from a marker that it does not know: what the sink has is taken for all that there was to commit up to there.
+func (d *durable) follow(marker string) {
+	chain := d.last.Sinks[0]
+	if marker == chain.Done || slices.ContainsFunc(chain.Pending, func(l checkpoint.Link) bool { return l.Marker == marker }) {
+		return
+	}
+	m := *d.last
+	chain.Done, chain.Pending = marker, slices.Clone(chain.Pending)
+	if len(chain.Pending) > 0 {
+		chain.Pending[0].Previous = marker
+	}
+	m.Sinks = []checkpoint.Sink{chain}
+	d.last = &m
 }
 
 // goesOn refuses to run a pipeline whose stream has ended: its windows are closed, and what came to the stream since would be passed over.

@@ -28,7 +28,7 @@ func epochOf(m *checkpoint.Manifest, s *incremental.Snapshot, held bool) ([]chec
 	for _, op := range s.Operators {
 		for _, p := range op.Parts {
 			if p.Rows.NumRows() > 0 {
-				out = append(out, checkpoint.Of(op.Path, p))
+				out = append(out, checkpoint.Of(m.Owner(op.Path), p))
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func restoreGraph(ctx context.Context, store *checkpoint.Store, m *checkpoint.Ma
 			switch {
 			case s.Kind == checkpoint.State:
 				for k := range s.Rows {
-					if err := into.Take(s.Owner, s.Part(k)); err != nil {
+					if err := into.Take(m.Path(s.Owner), s.Part(k)); err != nil {
 						return err
 					}
 				}

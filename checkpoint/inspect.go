@@ -141,7 +141,7 @@ func (i *Inspection) describe(m *Manifest) {
 		for _, s := range o.Sections {
 			t := at[s.key()]
 			if t == nil {
-				t = &TableInfo{Kind: s.Kind, Owner: s.Owner, Table: s.Table, Version: s.Version, Fingerprint: m.Operators[s.Owner]}
+				t = &TableInfo{Kind: s.Kind, Owner: s.Owner, Table: s.Table, Version: s.Version, Fingerprint: m.Operators[m.Path(s.Owner)]}
 				at[s.key()] = t
 			}
 			t.Rows, t.Bytes, t.Sections = t.Rows+s.Rows, t.Bytes+s.Length, t.Sections+1

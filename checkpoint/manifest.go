@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/riverbed/riverbed/core/flow"
@@ -27,9 +28,11 @@ type Manifest struct {
 	SQL       string            `json:"sql"`
 	Plan      string            `json:"plan"`      // as EXPLAIN prints it
 	Operators map[string]string `json:"operators"` // path → fingerprint of those that have state
-	Sources   []Source          `json:"sources"`
-	Sinks     []Sink            `json:"sinks"`
-	Objects   []Object          `json:"objects"` // oldest first
+	// Owners names the owners of the state of operators that stood at other paths when it was first written, in a query that was changed since.
+	Owners  map[string]string `json:"owners,omitempty"` // path → owner of sections
+	Sources []Source          `json:"sources"`
+	Sinks   []Sink            `json:"sinks"`
+	Objects []Object          `json:"objects"` // oldest first
 }
 
 // Source is where one source stands.
@@ -89,6 +92,37 @@ type SectionIndex struct {
 	Offset  int64  `json:"offset"`
 	Length  int64  `json:"length"`
 	CRC     uint32 `json:"crc32c"`
+}
+
+// Owner is the name under which the state of the operator at a path is stored.
+func (m *Manifest) Owner(path string) string {
+	if o := m.Owners[path]; o != "" {
+		return o
+	}
+	return path
+}
+
+// Path is where the operator stands whose state has an owner's name.
+func (m *Manifest) Path(owner string) string {
+	for path, o := range m.Owners {
+		if o == owner {
+			return path
+		}
+	}
+	return owner
+}
+
+// StateOwners are the owners of the state tables that are stored, each once.
+func (m *Manifest) StateOwners() []string {
+	var out []string
+	for _, o := range m.Objects {
+		for _, s := range o.Sections {
+			if s.Kind == State && !slices.Contains(out, s.Owner) {
+				out = append(out, s.Owner)
+			}
+		}
+	}
+	return out
 }
 
 // Drop gives the manifest without the sections of an owner: what a changed query remembers no more.

@@ -109,8 +109,11 @@ func (g *Graph) save(rows func(state.Stored) (state.Part, error)) (*Snapshot, er
 	return s, nil
 }
 
-// Fingerprint names what an operator with state computes, of all that is below it too.
-type Fingerprint struct{ Path, Print string }
+// Fingerprint names what an operator computes, of all that is below it too.
+type Fingerprint struct {
+	Path, Print string
+	Stateful    bool // it has state tables
+}
 
 // Fingerprints are those of the operators that have state tables, and of the root: a snapshot fits a graph in which they are the same.
 func (g *Graph) Fingerprints() []Fingerprint {
@@ -123,8 +126,8 @@ func (g *Graph) Fingerprints() []Fingerprint {
 			h.Write([]byte("\n" + prints[in]))
 		}
 		prints[n] = hex.EncodeToString(h.Sum(nil)[:8])
-		if len(n.tables()) > 0 || n == g.root {
-			out = append(out, Fingerprint{n.path, prints[n]})
+		if stateful := len(n.tables()) > 0; stateful || n == g.root {
+			out = append(out, Fingerprint{n.path, prints[n], stateful})
 		}
 	}
 	return out

@@ -35,6 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="pipelines without checkpoints begin from this savepoint, or that of their id below it; it stays as it is",
     )
+    parser.add_argument(
+        "--changed-query",
+        choices=["refuse", "reuse", "rebuild"],
+        help="what becomes of checkpoints of another query: go on with the state of the operators that are still the same,"
+        " or build it anew from the history of the sources",
+    )
+    parser.add_argument(
+        "--accept-duplicates",
+        action="store_true",
+        help="go on with a sink whose marker the checkpoints do not know: rows may be lost or doubled",
+    )
     parser.add_argument("--strict", action="store_true", help="refuse pipelines that cannot be exactly once")
     parser.add_argument("--quiet", action="store_true", help="tell nothing on standard error but errors")
     common.add_session(parser)
@@ -47,6 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.set.append(f"checkpoint_url={arguments.checkpoint_dir}")
     if arguments.from_savepoint:
         arguments.set.append(f"from_savepoint={arguments.from_savepoint}")
+    if arguments.changed_query:
+        arguments.set.append(f"changed_query={arguments.changed_query}")
+    if arguments.accept_duplicates:
+        arguments.set.append("accept_duplicates=true")
     with common.session(arguments) as session:
         running: list[PipelineHandle] = []
         behind: list[Query] = []  # pipelines over __late and __bad: they follow the others
