@@ -157,12 +157,12 @@ func (p path) kill(t *testing.T, aims []string, seed uint64, markers bool) repor
 	return *r.report
 }
 
+// feed adds rows, once the services are there.
 func (r *round) feed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.pl.feed(chunk); err != nil {
 		r.t.Error(err)
-		r.t.FailNow()
 	}
 	r.Fed += chunk
 }
@@ -178,11 +178,14 @@ func (r *round) disturb(s *service) {
 		r.t.Fatal(err)
 	}
 	r.away.Go(func() {
-		defer r.mu.Unlock()
 		time.Sleep(pause)
-		if err := s.up(); err != nil {
+		err := s.up()
+		r.mu.Unlock()
+		if err != nil {
 			r.t.Error(err)
+			return
 		}
+		r.feed() // who was not fed meanwhile may have nothing left to do, and so end no epoch at which it would be
 	})
 }
 
