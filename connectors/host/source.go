@@ -242,16 +242,57 @@ func OpenStream(ctx context.Context, connector string, options any, restart bool
 	if err != nil {
 		return nil, err
 	}
-	return &stream{source: s, restart: restart, marks: map[string]flow.Watermark{}}, nil
+	return &stream{source: s, restart: restart, run: newRun()}, nil
 }
 
 type stream struct {
 	*source
 	restart bool
 	bounded bool
+	run     *run
+}
 
+// run is what the splits of one run have in common.
+type run struct {
 	mu    sync.Mutex
 	marks map[string]flow.Watermark // that splits told; the stream's is the least
+	ended map[string]bool
+	news  chan struct{} // closed and replaced when a split ends
+}
+
+func newRun() *run {
+	return &run{marks: map[string]flow.Watermark{}, ended: map[string]bool{}, news: make(chan struct{})}
+}
+
+// Attend gives the stream for a run that begins now. It ends when the source has ended all its splits.
+func (s *stream) Attend() (flow.Stream, func()) {
+	return &stream{source: s.source, restart: s.restart, bounded: s.bounded, run: newRun()}, func() {}
+}
+
+// Changed returns a channel that is closed when a split ends.
+func (s *stream) Changed() <-chan struct{} {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	return s.run.news
+}
+
+// Ended reports whether all splits have.
+func (s *stream) Ended() bool {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	return len(s.run.ended) == s.about.Splits
+}
+
+// Close is for streams that are fed; readers close by themselves.
+func (s *stream) Close() {}
+
+// end notes that a split has ended.
+func (r *run) end(split string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended[split] = true
+	close(r.news)
+	r.news = make(chan struct{})
 }
 
 func (s *stream) Fields() []types.Field { return s.fields }
@@ -270,7 +311,7 @@ func (s *stream) Splits(context.Context) ([]flow.Split, error) {
 
 // UntilLatest gives the stream for a run that ends where the source ends each split by itself.
 func (s *stream) UntilLatest(context.Context) (flow.Stream, error) {
-	return &stream{source: s.source, restart: s.restart, bounded: true, marks: map[string]flow.Watermark{}}, nil
+	return &stream{source: s.source, restart: s.restart, bounded: true, run: newRun()}, nil
 }
 
 // Open reads a split. A position is that of a batch, and how many rows behind it were taken: "12 abc".
@@ -346,6 +387,7 @@ func (r *reader) next(ctx context.Context) error {
 	}
 	if said.End {
 		r.ended = true
+		r.s.run.end(r.split)
 		return io.EOF
 	}
 	r.beside = flow.ReadBeside([]byte(said.Beside))
@@ -397,13 +439,13 @@ func (s *stream) told(split string, mark flow.Watermark) *flow.Watermark {
 	if mark == flow.NoWatermark || mark == flow.EndWatermark {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at, ok := s.marks[split]; ok && mark <= at {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	if at, ok := s.run.marks[split]; ok && mark <= at {
 		return nil
 	}
 	before, told := s.least()
-	s.marks[split] = mark
+	s.run.marks[split] = mark
 	now, all := s.least()
 	if !all || told && now == before {
 		return nil
@@ -414,10 +456,10 @@ func (s *stream) told(split string, mark flow.Watermark) *flow.Watermark {
 // least is the least watermark of all splits, if each has told one.
 func (s *stream) least() (flow.Watermark, bool) {
 	out := flow.EndWatermark
-	for _, m := range s.marks {
+	for _, m := range s.run.marks {
 		out = min(out, m)
 	}
-	return out, len(s.marks) == s.about.Splits
+	return out, len(s.run.marks) == s.about.Splits
 }
 
 func (r *reader) Close() error {
