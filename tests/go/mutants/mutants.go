@@ -42,7 +42,7 @@ var all = []mutant{
 		"case before > 0 && after <= 0:", "case before > 0 && after < 0:", "distinct"},
 	{"forgotten-splits", "a snapshot forgets the watermarks of the splits", "incremental/snapshot.go",
 		"st.Splits = append(st.Splits, *sp)", "_ = sp", "tumble|hop|interval-join"},
-	{"other-groups", "a restored instance takes key groups that are not its own", "incremental/snapshot.go",
+	{"other-groups", "a restored instance takes key groups that are not its own", "incremental/restore.go",
 		"return owner(int(group), len(n.keyed)) == i }", "return int(group)%len(n.keyed) == i }", "sum-integer|inner-join"},
 	{"first-of-equal-beginning", "a row whose key begins like the last one's is not looked at", "incremental/firstrows.go",
 		"f.lead[i] <= h.bound", "f.lead[i] < h.bound || h.bound == math.MaxUint64", "group-top-n"},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,7 @@ const root = "../../.."
 // TestMutantsApply keeps the list in step with the code: every text stands in its file exactly once.
 func TestMutantsApply(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range slices.Concat(checkpoints, pipelines, all) {
+	for _, m := range slices.Concat(checkpoints, pipelines, ofTheSimulation, all) {
 		if seen[m.name] {
 			t.Errorf("%s is listed twice", m.name)
 		}
@@ -25,8 +26,8 @@ func TestMutantsApply(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(all) < 10 {
-		t.Errorf("%d mutants; at least ten are wanted", len(all))
+	if len(all) < 10 || len(simulated) < 10 {
+		t.Errorf("%d mutants, and %d of the simulation; at least ten are wanted", len(all), len(simulated))
 	}
 }
 
@@ -95,6 +96,31 @@ func TestMutantsOfEpochsAreFound(t *testing.T) {
 		}
 	}
 }
+
+// TestMutantsOfTheWorldAreFound is the same for the simulation, which may play simulatedSeeds histories of each fault.
+func TestMutantsOfTheWorldAreFound(t *testing.T) {
+	list := simulated[:1]
+	if os.Getenv("RIVERBED_MUTANTS") != "" {
+		list = simulated
+	}
+	for _, m := range list {
+		t.Run(m.name, func(t *testing.T) {
+			run := exec.Command(m.build(t, "./tests/go/sim"), "-test.v", "-test.run", m.ops)
+			run.Dir = filepath.Join(root, "tests/go/sim")
+			run.Env = append(os.Environ(), "RIVERBED_SIM_SEEDS="+strconv.Itoa(simulatedSeeds), "RIVERBED_SIM_ONCE=1", "RIVERBED_SEED=1")
+			out, err := run.CombinedOutput()
+			hit := histories.FindSubmatch(out)
+			if err == nil || hit == nil {
+				t.Fatalf("%s (%s): not found in %d histories\n%s", m.name, m.what, simulatedSeeds, tail(out))
+			}
+			t.Logf("%s: %s: found after %s histories", m.name, m.what, hit[1])
+		})
+	}
+}
+
+const simulatedSeeds = 1000
+
+var histories = regexp.MustCompile(`found after (\d+) histories`)
 
 var failed = regexp.MustCompile(`--- FAIL: (\w+)`)
 
