@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 version=11.1.2
 case $(uname -m) in
   x86_64) name=librocksdbjni-linux64.so sum=677f59bfa16175a2d0a165b2e9dbee6e64d242ac3747b25e10c94033d5f37e06 ;;
-  *) stop "RocksDB is not fetched for $(uname -m)" "build without the tag rocksdb: state is then kept in Pebble" ;;
+  *) stop "RocksDB is not fetched for $(uname -m)" "build without the tag rocksdb: state that leaves memory is then kept in pages of its own" ;;
 esac
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/riverbed/rocksdb-$version
 check() { echo "$sum  $folder/$name" | sha256sum --check --status 2>/dev/null; }
