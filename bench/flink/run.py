@@ -7,8 +7,9 @@ Both engines read the same Parquet files as streams with the same watermark. Fli
 exactly-once checkpoints every ten seconds, as it is run for real, or, with --state hashmap, on its heap without
 checkpoints, which is the most that it can be given. Objects are reused, the sink drops what it gets, and the JVM has
 run the question once before the run that counts. Ours reads all changes in Python. CPU is all of the process, or the
-JVM, from submission to the last change. Flink's answers are not compared: its changes are dropped. It is fetched into
-build/flink (PyPI, Maven Central) and needs Java 17 and mvn.
+JVM, from submission to the last change. With --checkpoints 1000 both take one every second, and ours is a pipeline
+whose sink is a callable. Flink's answers are not compared: its changes are dropped. It is fetched into build/flink
+(PyPI, Maven Central) and needs Java 17 and mvn.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def python() -> pathlib.Path:
 
 
 def ask(
-    command: list[str], questions: list[str], folder: pathlib.Path, repeat: int, state: str = ""
+    command: list[str], questions: list[str], folder: pathlib.Path, repeat: int, state: str = "", checkpoints: int = 0
 ) -> dict[str, list[dict[str, Any]]]:
     """Run an engine's script over the questions; it prints one JSON object a run."""
     out: dict[str, list[dict[str, Any]]] = {q: [] for q in questions}
@@ -79,7 +80,12 @@ def ask(
         [*command, str(folder), str(repeat), *questions],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"RIVERBED_FLINK_JARS": str(HOME / "jars"), "RIVERBED_FLINK_STATE": state},
+        env=os.environ
+        | {
+            "RIVERBED_FLINK_JARS": str(HOME / "jars"),
+            "RIVERBED_FLINK_STATE": state,
+            "RIVERBED_BENCH_CHECKPOINTS": str(checkpoints),
+        },
     )
     for line in done.stdout.splitlines():
         if line.startswith("{"):
@@ -100,6 +106,9 @@ def main(argv: list[str]) -> None:
     p.add_argument("--queries", default="")
     p.add_argument("--repeat", type=int, default=3)
     p.add_argument("--state", choices=["rocksdb", "hashmap"], default="rocksdb", help="where Flink keeps its state")
+    p.add_argument(
+        "--checkpoints", type=int, default=0, help="milliseconds between those of both; 0: Flink's 10 s, ours none"
+    )
     p.add_argument("--alone", action="store_true", help="without Flink")
     a = p.parse_args(argv)
     questions = [a.part] if a.part else [q for q in a.queries.split(",") if q] or list(FLINK)
@@ -109,9 +118,9 @@ def main(argv: list[str]) -> None:
     ours: dict[str, list[dict[str, Any]]] = {q: [] for q in questions}
     theirs: dict[str, list[dict[str, Any]]] = {q: [] for q in questions}
     for q in questions:  # in turn, a question at a time
-        ours[q] += ask([sys.executable, str(HERE / "ours.py")], [q], folder, a.repeat)[q]
+        ours[q] += ask([sys.executable, str(HERE / "ours.py")], [q], folder, a.repeat, "", a.checkpoints)[q]
         if flink:
-            theirs[q] += ask([str(flink), str(HERE / "theirs.py")], [q], folder, a.repeat, a.state)[q]
+            theirs[q] += ask([str(flink), str(HERE / "theirs.py")], [q], folder, a.repeat, a.state, a.checkpoints)[q]
         print(
             f"  {q}: ours {per_million(ours[q]):.3g}, flink {per_million(theirs[q]):.3g} CPU s per million", flush=True
         )
@@ -129,7 +138,9 @@ def main(argv: list[str]) -> None:
     ]
     print(
         f"\nNEXMark from Parquet, {a.events:,} events, parallelism 2, medians of {a.repeat}, "
-        f"CPU seconds per million events; {harness.machine()}\nFlink {VERSION}, {a.state}\n"
+        f"CPU seconds per million events; {harness.machine()}\nFlink {VERSION}, {a.state}"
+        + (f", both with checkpoints every {a.checkpoints} ms" if a.checkpoints else "")
+        + "\n"
         + harness.table(["query", "events", "events/s", "flink events/s", "riverbed", "flink", "over flink"], rows)
     )
     ratios = [r[-1] for r in rows if isinstance(r[-1], float) and not math.isnan(r[-1])]

@@ -18,6 +18,8 @@ from pyflink.common import Configuration
 from pyflink.table import EnvironmentSettings, TableEnvironment
 from questions import FLINK, STREAMS, rows
 
+CHECKPOINTS = int(os.environ.get("RIVERBED_BENCH_CHECKPOINTS", "0")) or 10_000  # ms between them
+
 # No idle timeout: a source that needs longer than that for its first rows lets the watermark pass to the end, and all
 # rows are late.
 CONFIG = {
@@ -51,7 +53,7 @@ def durable(state: str) -> dict[str, str]:
     return {
         "state.backend.type": state,
         "taskmanager.memory.managed.size": "1500m",
-        "execution.checkpointing.interval": "10 s",
+        "execution.checkpointing.interval": f"{CHECKPOINTS} ms",
         "execution.checkpointing.mode": "EXACTLY_ONCE",
         "execution.checkpointing.incremental": "true",
         "execution.checkpointing.dir": "file://" + tempfile.mkdtemp(prefix="flink-checkpoints-"),

@@ -8,6 +8,9 @@ what --batch says, pushed in event order; output is read by a subscriber. CPU is
 to the last change. What the subscriber of every timed run has read is accumulated and compared with our own batch
 answer over the same rows, bit for bit. The peers of peers.py run in turn with it. q15 and
 the like emit every change.
+
+--checkpoints 1000 makes ours a durable pipeline with a checkpoint every second, whose sink is a callable, and runs it
+in turn with the same pipeline without checkpoints.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import re
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import Any
@@ -83,43 +87,70 @@ def types_of(rows: Any) -> dict[str, str]:
     return dict(session.sql("SELECT * FROM rows").schema)
 
 
-def incremental(sql: str, tables: dict[str, Any], threads: int, batch: int = BATCH) -> tuple[dict[str, Any], list[Any]]:
-    """Run a question over pushed batches; returns the figures and the changes."""
+class Source:
+    """The streams that a question reads, and their rows in event order: batches by the time of their first row."""
+
+    def __init__(self, session: Any, sql: str, tables: dict[str, Any], batch: int) -> None:
+        import riverbed as rb
+
+        self.streams = {}
+        for name in reads(sql):
+            self.streams[name] = rb.MemoryStream(watermark="dateTime - INTERVAL '4 seconds'")
+            session.create_stream(name, source=self.streams[name], schema=types_of(tables[name]))
+        if re.search(r"\bside\b", sql):
+            session.create_table("side", source=side())
+        self.rows = sum(tables[n].num_rows for n in self.streams)
+        self.pieces = sorted(
+            (
+                (piece.column("dateTime")[0].value, name, piece)
+                for name in self.streams
+                for piece in tables[name].to_batches(max_chunksize=batch)
+            ),
+            key=lambda p: p[:2],
+        )
+
+    def push(self, piece: tuple[Any, str, Any]) -> None:
+        self.streams[piece[1]].push(piece[2])
+
+    def push_all(self) -> None:
+        for piece in self.pieces:
+            self.push(piece)
+        for stream in self.streams.values():
+            stream.end()
+
+
+def incremental(
+    sql: str, tables: dict[str, Any], threads: int, batch: int = BATCH, checkpoints: int | None = None
+) -> tuple[dict[str, Any], list[Any]]:
+    """Run a question over pushed batches; returns the figures and the changes.
+
+    checkpoints are milliseconds between them, 0 for a pipeline without, None for a subscription.
+    """
     import riverbed as rb
 
-    session = rb.Session(config={"parallelism": threads})
-    sources = {}
-    for name in reads(sql):
-        source = rb.MemoryStream(watermark="dateTime - INTERVAL '4 seconds'")
-        session.create_stream(name, source=source, schema=types_of(tables[name]))
-        sources[name] = source
-    if re.search(r"\bside\b", sql):
-        session.create_table("side", source=side())
-    rows = sum(tables[n].num_rows for n in sources)
-    # In event order: batches of every stream by the time of their first row.
-    pieces = sorted(
-        (
-            (piece.column("dateTime")[0].value, name, piece)
-            for name in sources
-            for piece in tables[name].to_batches(max_chunksize=batch)
-        ),
-        key=lambda p: p[:2],
-    )
-
-    def push() -> None:
-        for _, name, piece in pieces:
-            sources[name].push(piece)
-        for source in sources.values():
-            source.end()
-
-    c, t = cpu(), time.perf_counter()
-    with session.sql(sql).subscribe() as changes:
-        pusher = threading.Thread(target=push)
-        pusher.start()
-        got = list(changes)
-        pusher.join()
-        metrics = changes.metrics()
-    wall, used = time.perf_counter() - t, cpu() - c
+    with tempfile.TemporaryDirectory(prefix="riverbed-bench-") as folder:
+        config = {"parallelism": threads}
+        if checkpoints:
+            config |= {"checkpoint_url": folder, "checkpoint_interval_ms": checkpoints}
+        session = rb.Session(config=config)
+        source = Source(session, sql, tables, batch)
+        rows, query = source.rows, session.sql(sql)
+        got: list[Any] = []
+        c, t = cpu(), time.perf_counter()
+        if checkpoints is None:
+            with query.subscribe() as changes:
+                pusher = threading.Thread(target=source.push_all)
+                pusher.start()
+                got = list(changes)
+                pusher.join()
+                metrics = changes.metrics()
+        else:
+            with query.sink(got.append, pipeline_id="bench").run(blocking=False) as run:
+                source.push_all()
+                run.wait()
+                metrics = run.metrics()
+        wall, used = time.perf_counter() - t, cpu() - c
+        session.close()
     return {
         "wall": wall,
         "cpu": used,
@@ -167,10 +198,13 @@ def measure(
     """Run a question, ours and the peers' in turn; returns our figures, the verdict on the rows, and all figures."""
     runs: list[dict[str, Any]] = []
     once: list[dict[str, Any]] = []
+    plain: list[dict[str, Any]] = []  # without checkpoints, where the others have them
     others: dict[str, list[dict[str, Any]]] = {n: [] for n in PEERS}
     faults = []
     for _ in range(a.repeat):
-        figures, changes = incremental(sql, tables, a.threads, a.batch)
+        if a.checkpoints:
+            plain.append(incremental(sql, tables, a.threads, a.batch, 0)[0])
+        figures, changes = incremental(sql, tables, a.threads, a.batch, a.checkpoints or None)
         runs.append(figures)
         figures, answer = batch(sql, tables, a.threads)
         once.append(figures)
@@ -181,7 +215,8 @@ def measure(
             if not a.alone and (got := peer(n, q, a.events)):
                 others[n].append(got)
     verdict = "not compared" if a.no_check else f"DIFFERS FROM BATCH: {faults[0]}" if faults else "equal"
-    return runs, verdict, {"riverbed": runs, "riverbed batch": once, **others}
+    without = {"without checkpoints": plain} if a.checkpoints else {}
+    return runs, verdict, {"riverbed": runs, **without, "riverbed batch": once, **others}
 
 
 def main(argv: list[str]) -> None:
@@ -193,6 +228,7 @@ def main(argv: list[str]) -> None:
     p.add_argument("--batch", type=int, default=BATCH, help="rows of a push")
     p.add_argument("--repeat", type=int, default=3)
     p.add_argument("--no-check", action="store_true")
+    p.add_argument("--checkpoints", type=int, default=0, help="milliseconds between checkpoints; 0: none")
     p.add_argument("--alone", action="store_true", help="without peers")
     a = p.parse_args(argv)
     texts = queries()
@@ -204,7 +240,7 @@ def main(argv: list[str]) -> None:
             runs, verdict, raw[q] = measure(q, texts[q], tables, a)
         except Exception as e:
             why = f"{type(e).__name__}: {str(e).splitlines()[0][:80]}"
-            rows.append([q, *[math.nan] * (4 + len(PEERS)), "", "", why])
+            rows.append([q, *[math.nan] * (4 + bool(a.checkpoints) + len(PEERS)), "", "", why])
         else:
             per_million = (harness.median(r, "cpu") / runs[0]["events"] * 1e6 for r in raw[q].values())
             rows.append(
@@ -219,10 +255,11 @@ def main(argv: list[str]) -> None:
                 ]
             )
         print(f"  {q}: {rows[-1][2]:,.0f} events/s, {rows[-1][-1]}", flush=True)
-    names = ["riverbed", "riverbed batch", *PEERS]
+    names = ["riverbed", *(["without checkpoints"] if a.checkpoints else []), "riverbed batch", *PEERS]
     print(
-        f"\nNEXMark, {a.events:,} events from memory, pushed by {a.batch:,}, {a.threads} threads, medians of "
-        f"{a.repeat}, CPU seconds per million events; {harness.machine()}\n"
+        f"\nNEXMark, {a.events:,} events from memory, pushed by {a.batch:,}, {a.threads} threads, "
+        + (f"a checkpoint every {a.checkpoints} ms, " if a.checkpoints else "")
+        + f"medians of {a.repeat}, CPU seconds per million events; {harness.machine()}\n"
         + harness.table(["query", "events", "events/s", *names, "changes", "late", "against batch"], rows)
     )
     equal_ones = sum(row[-1] == "equal" for row in rows)
