@@ -21,6 +21,7 @@ import (
 	"github.com/riverbed/riverbed/core/rules"
 	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/incremental"
+	"github.com/riverbed/riverbed/state"
 )
 
 // ManualOptions configures a manual run.
@@ -29,6 +30,9 @@ type ManualOptions struct {
 	Parallelism int   `json:"parallelism,omitempty"` // 0 is the session's
 	Strict      bool  `json:"strict,omitempty"`      // a watermark set back, or a retraction of a row that was never there, is an error
 	Checkpoints bool  `json:"checkpoints,omitempty"` // Crash restores from checkpoints, an epoch a step, instead of a copy in memory
+	// OpenStore, where it is given, makes the store to which the rows go that StateLimit bytes of memory have no room for.
+	OpenStore  func() (state.Store, error) `json:"-"`
+	StateLimit int64                       `json:"-"`
 }
 
 // Manual is an incremental run in virtual time: nothing moves unless told. Sources are not opened; their rows are pushed.
@@ -63,7 +67,7 @@ func (q *Query) Manual(o ManualOptions) (*Manual, error) {
 	}
 	m := &Manual{s: q.s, q: q, query: opt, opts: q.s.graphOptions(), clock: clock.NewFake(time.UnixMicro(o.NowUS).UTC()),
 		late: newKeptRows(flow.LateRelation, lateFields), bad: newKeptRows(flow.BadRelation, badFields), ended: map[int]bool{}, kept: map[int]bool{}}
-	m.opts.TrackChanges = o.Checkpoints
+	m.opts.TrackChanges, m.opts.OpenStore, m.opts.StateLimit = o.Checkpoints, o.OpenStore, o.StateLimit
 	if o.Parallelism > 0 {
 		m.opts.Parallelism = o.Parallelism
 	}
@@ -326,11 +330,17 @@ func (m *Manual) spellOut(in *incremental.Input) error {
 // Crash forgets everything in memory and restores the snapshot behind the last step; pushes not yet stepped are lost.
 func (m *Manual) Crash() error { return m.Restart(m.opts.Parallelism) }
 
+// Close gives back what the run has on disk, where ManualOptions name a store.
+func (m *Manual) Close() error { return m.graph.Close() }
+
 // Restart is Crash into another parallelism.
 func (m *Manual) Restart(parallelism int) error {
 	m.next = incremental.Input{}
 	m.ended = maps.Clone(m.kept)
 	m.opts.Parallelism = parallelism
+	if err := m.Close(); err != nil {
+		return err
+	}
 	if err := m.build(); err != nil {
 		return err
 	}

@@ -224,7 +224,7 @@ func runIncremental(f *sqltest.File, c sqltest.Config) (problems []string, ran b
 			default:
 				steps = sqltest.FileCut(events)
 			}
-			out, err := e.Play(it.Query.SQL, steps, sqltest.Options{Workers: c.Workers, Rand: r, Restart: c.Restart, Durable: c.Durable})
+			out, err := e.Play(it.Query.SQL, steps, sqltest.Options{Workers: c.Workers, Rand: r, Restart: c.Restart, Durable: c.Durable, OpenStore: opener(c.Store)})
 			if err != nil {
 				problems = append(problems, at(f, it.Line, "%v", err))
 				break

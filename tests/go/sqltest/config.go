@@ -18,9 +18,10 @@ type Config struct {
 	Workers int
 	Repeat  int // copies of every row, so that batches are big enough for several workers
 	Restart bool
-	Durable bool // restarts are from checkpoints
-	Seeds   int  // full run
-	Brief   int  // short run
+	Durable bool   // restarts are from checkpoints
+	Store   string // where state leaves memory to at once: memory, or each kind in turn; "" keeps it in memory
+	Seeds   int    // full run
+	Brief   int    // short run
 }
 
 // Configs reads the configurations of a folder, in the order of their names.
@@ -65,6 +66,9 @@ func (c *Config) set(key, val string) bool {
 	case "memory":
 		c.Memory = val
 		return val != ""
+	case "store":
+		c.Store = val
+		return val == "memory" || val == "each"
 	case "workers":
 		c.Workers = n
 	case "repeat":

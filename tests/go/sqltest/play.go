@@ -15,6 +15,7 @@ import (
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/sql"
 	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/state"
 )
 
 // Engine holds two sessions over the same relations: one where they are tables that a test fills, for batch, and one where
@@ -177,8 +178,10 @@ type Options struct {
 	Rand    *rand.Rand // for restarts and for cutting a step's rows into pushes
 	Restart bool       // restore the snapshot, into other parallelisms, between steps
 	Durable bool       // restore from checkpoints, an epoch a step
-	OneAt   bool       // compare only after the last step
-	OnStep  func(step int, changes Bag, late []string)
+	// OpenStore, where it is given, makes the store to which rows of state go: memory has room for none between steps.
+	OpenStore func() (state.Store, error)
+	OneAt     bool // compare only after the last step
+	OnStep    func(step int, changes Bag, late []string)
 }
 
 // Outcome is what a run showed.
@@ -203,10 +206,11 @@ func (e *Engine) Play(query string, steps [][]Event, o Options) (Outcome, error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	man, err := inc.Manual(riverbed.ManualOptions{Parallelism: max(o.Workers, 1), Strict: true, Checkpoints: o.Durable})
+	man, err := inc.Manual(riverbed.ManualOptions{Parallelism: max(o.Workers, 1), Strict: true, Checkpoints: o.Durable, OpenStore: o.OpenStore, StateLimit: 1})
 	if err != nil {
 		return Outcome{}, err
 	}
+	defer func() { _ = man.Close() }()
 	p := &play{e: e, o: o, man: man, batch: batch, model: newModel(e.Relations), acc: Bag{}, query: query, immediate: man.Updating()}
 	p.reads(man.Sources())
 	if err := p.policy(); err != nil {
