@@ -271,9 +271,17 @@ func (s *splitReader) close() {
 	}
 }
 
+// repeatable is a relation that may not give the same rows in the same order when it is read again. Others do.
+type repeatable interface{ Replayable() bool }
+
 // readRelation reads bounded input whole; it is one split without a name. A file is not replayed in part, so draining
 // waits for it. A position is how many rows were taken: one worker's scan has them in the same order each time.
 func (r *runner) readRelation(source int, from flow.Position) {
+	if rel, ok := r.inputs[source].info.Source.Relation.(repeatable); ok && from != "" && !rel.Replayable() {
+		r.put(fed{source: source, err: errs.New(errs.State, "restore", "%s was not read to its end before the restart, and cannot be read again from where that was", r.inputs[source].info.Source.Name).
+			WithHint("begin anew with another id, or copy it to files first")})
+		return
+	}
 	read := int64(0)
 	skip, version, err := r.inputs[source].since(from)
 	if err != nil {

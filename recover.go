@@ -69,7 +69,7 @@ func (p *Pipeline) checkExactlyOnce() error {
 			"the sink %q cannot take each row exactly once", k.Name)
 	}
 	for _, src := range plan.Sources(p.q.live.Root) {
-		if src.Stream != nil && !src.Stream.Replayable() {
+		if rel, ok := src.Relation.(repeatable); src.Stream != nil && !src.Stream.Replayable() || ok && !rel.Replayable() {
 			return refuse("read it from a source with positions, such as Kafka or files", "the source %q cannot be read again from a position, so rows could be lost in a crash", src.Name)
 		}
 	}

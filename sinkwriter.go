@@ -61,10 +61,20 @@ func newSinkWriter(ctx context.Context, c clock.Clock) *sinkWriter {
 
 // put queues a step's delta.
 func (w *sinkWriter) put(ctx context.Context, d flow.Delta) error {
-	if d.Batch == nil || d.Rows() == 0 {
+	if d.Rows() == 0 && !w.forwards() {
 		return nil
 	}
 	return w.send(ctx, sunk{delta: d})
+}
+
+// forwards reports whether the sink is told of watermarks that come without rows.
+func (w *sinkWriter) forwards() bool {
+	c, ok := w.sink.(*connectorSink)
+	if !ok || c.held {
+		return false
+	}
+	to, ok := c.w.(connectors.Forwarder)
+	return ok && to.Forwards()
 }
 
 // barrier queues the end of an epoch behind its deltas. What the sink staged comes through the channel.

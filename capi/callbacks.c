@@ -50,6 +50,13 @@ int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, rb_handle batch, char *er
   return leave(fn(context, batch, err, err_cap));
 }
 
+/* Without an answer where the host must not be called any more. */
+int32_t rbi_call_host(rb_host_fn fn, rb_chars request, int64_t len, struct ArrowArray *in, struct ArrowSchema *in_schema,
+                      struct ArrowArray *out, struct ArrowSchema *out_schema, rb_text *answer) {
+  if (!rbi_enter()) return 1;
+  return leave(fn(request, len, in, in_schema, out, out_schema, answer));
+}
+
 /* rb_quiesce refuses all further callbacks and gives nothing of the host's back any more; it waits at most so long for
  * what of that runs to end. */
 __attribute__((visibility("default"))) void rb_quiesce(int64_t timeout_ms) {

@@ -55,6 +55,12 @@ typedef int32_t (*rb_udf_fn)(uint64_t context, struct ArrowArray *in, struct Arr
 /* The same for a sink: one batch of changes a call. The callee closes the handle. */
 typedef int32_t (*rb_sink_fn)(uint64_t context, rb_handle batch, char *err, int64_t err_cap);
 
+/* The same for connectors that live in the host. request is JSON. in, in_schema: rows of the request, a struct array that the callee owns; both
+ * are released structs (no release) where it has none. out, out_schema: rows of the answer, which the library owns; left alone where it has none.
+ * answer: JSON in memory of rb_alloc, which the library frees; of an error, where the callee returns 1, with class, message, hint, transient. */
+typedef int32_t (*rb_host_fn)(rb_chars request, int64_t len, struct ArrowArray *in, struct ArrowSchema *in_schema,
+                              struct ArrowArray *out, struct ArrowSchema *out_schema, rb_text *answer);
+
 /* callbacks.c: C calls through function pointers, which Go cannot make itself. After rb_quiesce they answer with an
  * error and call nothing. run stands for the run that calls; rbi_caller is the one whose function the present thread
  * runs, or 0. */
@@ -62,6 +68,8 @@ uint64_t rbi_caller(void);
 int32_t rbi_call_udf(rb_udf_fn fn, uint64_t context, uint64_t run, struct ArrowArray *in, struct ArrowSchema *in_schema,
                      struct ArrowArray *out, struct ArrowSchema *out_schema, char *err, int64_t err_cap);
 int32_t rbi_call_sink(rb_sink_fn fn, uint64_t context, rb_handle batch, char *err, int64_t err_cap);
+int32_t rbi_call_host(rb_host_fn fn, rb_chars request, int64_t len, struct ArrowArray *in, struct ArrowSchema *in_schema,
+                      struct ArrowArray *out, struct ArrowSchema *out_schema, rb_text *answer);
 
 /* Around what may run the host's code: rbi_leave follows where rbi_enter answers 1. After rb_quiesce it answers 0. */
 int rbi_enter(void);

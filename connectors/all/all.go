@@ -9,10 +9,12 @@ import (
 	"github.com/riverbed/riverbed/connectors/console"
 	"github.com/riverbed/riverbed/connectors/csv"
 	"github.com/riverbed/riverbed/connectors/delta"
+	"github.com/riverbed/riverbed/connectors/flight"
 	"github.com/riverbed/riverbed/connectors/generator"
 	"github.com/riverbed/riverbed/connectors/hybrid"
 	"github.com/riverbed/riverbed/connectors/json"
 	"github.com/riverbed/riverbed/connectors/kafka"
+	"github.com/riverbed/riverbed/connectors/lance"
 	"github.com/riverbed/riverbed/connectors/memory"
 	"github.com/riverbed/riverbed/connectors/parquet"
 	"github.com/riverbed/riverbed/connectors/postgres"
@@ -28,6 +30,7 @@ var Sources = []connectors.Source{
 	kafka.Source,
 	hybrid.Source,
 	postgres.Source,
+	flight.Source,
 	generator.Source,
 	memory.Source,
 }
@@ -39,6 +42,8 @@ var Sinks = []connectors.Sink{
 	json.Sink,
 	kafka.Sink,
 	postgres.Sink,
+	flight.Sink,
+	lance.Sink,
 	console.Sink,
 }
 

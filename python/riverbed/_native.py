@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import struct
+import sys
 import threading
 
 from riverbed import errors
@@ -29,6 +30,7 @@ class BatchInfo(ctypes.Structure):
 
 UDF = ctypes.CFUNCTYPE(_i32, _u64, _void, _void, _void, _void, _void, _i64)
 SINK = ctypes.CFUNCTYPE(_i32, _u64, _u64, _void, _i64)
+HOST = ctypes.CFUNCTYPE(_i32, _void, _i64, _void, _void, _void, _void, _void)
 
 _text, _handle, _int = ctypes.POINTER(Text), ctypes.POINTER(_u64), ctypes.POINTER(_i32)
 
@@ -84,6 +86,7 @@ _SIGNATURES = {
     "rb_manual_step": [_u64, _handle],
     "rb_manual_crash": [_u64, _i32],
     "rb_manual_relation": [_u64, _chars, _i64, _handle],
+    "rb_host": [HOST],
     "rb_test_echo": [_u64, _handle],
     "rb_test_panic": [_i32],
     "rb_test_wait": [_u64, _i64],
@@ -93,6 +96,16 @@ _WITHOUT_ERROR = {"rb_version", "rb_memory", "rb_close", "rb_drop", "rb_cancel"}
 
 # What the calls that wait for a batch answer beside it.
 _NOTHING, _END = 1, 2
+
+
+def _host(*arguments):
+    """Answer a call to a connector that lives in Python."""
+    try:
+        from riverbed import _host as host
+
+        return host.call(*arguments)
+    except BaseException:  # without an answer it is the end of the process
+        return 1
 
 
 class _Library:
@@ -115,6 +128,8 @@ class _Library:
         self.dll.rb_alloc.argtypes, self.dll.rb_alloc.restype = [_i64], _void
         self.dll.rb_gc.argtypes, self.dll.rb_gc.restype = [], None
         self.dll.rb_quiesce.argtypes, self.dll.rb_quiesce.restype = [_i64], None
+        self.host = HOST(_host)  # as long as the library, which calls it
+        self.dll.rb_host(self.host, ctypes.byref(Text()))
         atexit.register(_quiesce)
 
 
@@ -156,6 +171,8 @@ def alive():
 def _quiesce():
     """Say goodbye: before the interpreter goes, no thread of the library may call it, or give it objects back."""
     if alive():
+        if "riverbed._host" in sys.modules:
+            sys.modules["riverbed._host"].cancel_all()
         library().rb_quiesce(2000)
 
 

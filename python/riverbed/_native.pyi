@@ -21,6 +21,7 @@ class BatchInfo(ctypes.Structure):
 
 UDF: Final[Any]
 SINK: Final[Any]
+HOST: Final[Any]
 
 class Handle:
     __slots__ = ("__weakref__", "number")

@@ -9,9 +9,11 @@ from __future__ import annotations
 from riverbed.connectors.base import Connector
 from riverbed.connectors.delta import Delta
 from riverbed.connectors.files import ArrowIpc, Csv, Json, Parquet
+from riverbed.connectors.flight import Flight
 from riverbed.connectors.generator import Generator
 from riverbed.connectors.hybrid import Hybrid
 from riverbed.connectors.kafka import Kafka
+from riverbed.connectors.lance import Lance
 from riverbed.connectors.memory import MemoryStream
 from riverbed.connectors.postgres import Postgres
 from riverbed.connectors.sinks import Callable, Console
@@ -23,10 +25,12 @@ __all__ = [
     "Console",
     "Csv",
     "Delta",
+    "Flight",
     "Generator",
     "Hybrid",
     "Json",
     "Kafka",
+    "Lance",
     "MemoryStream",
     "Parquet",
     "Postgres",

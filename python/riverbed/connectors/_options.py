@@ -17,6 +17,8 @@ _KAFKA = """brokers topic security_protocol sasl_mechanism sasl_username sasl_pa
     schema_registry_password"""
 _POSTGRES = """table url host port database user password sslmode sslrootcert slot publication create_publication
     drop_slot key create marker_table changelog"""
+_FLIGHT = """location token user password headers tls_ca tls_cert tls_key tls_skip_verify timeout
+    path command"""
 _FILES = "file_rows file_bytes partition_by changelog"
 _CSV = "header delim sep quote escape nullstr skip all_varchar sample_size ignore_errors"
 
@@ -25,10 +27,12 @@ OPTIONS = {
     "console": "stderr",
     "csv": f"path union_by_name hive_partitioning {_CSV} {_FILES}",
     "delta": "path version timestamp start append_only poll_interval",
+    "flight": f"{_FLIGHT} ticket on_break",
     "generator": "kind rows rate seed batch_rows",
     "hybrid": "history live partition_column offset_column offsets",
     "json": f"path union_by_name hive_partitioning format sample_size ignore_errors extension {_FILES}",
     "kafka": _KAFKA,
+    "lance": "path key create storage_options changelog",
     "memory": "queue_rows updating upsert",
     "postgres": _POSTGRES,
     "parquet": f"path union_by_name hive_partitioning compression row_group_size {_FILES}",

@@ -73,4 +73,4 @@ def as_text(value: Any) -> str:
 
 
 def _secret(name: str) -> bool:
-    return any(word in name for word in ("password", "secret", "token"))
+    return any(word in name for word in ("password", "secret", "token", "headers", "storage_options"))
