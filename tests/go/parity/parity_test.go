@@ -104,6 +104,9 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	checkSkips(t, files, configs)
+	if *only == "" && !t.Failed() && opened.Load() < 100 {
+		t.Errorf("only %d stores were opened: does state still leave memory?", opened.Load())
+	}
 }
 
 // checkSkips finds skips of configurations that do not exist.
