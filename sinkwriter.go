@@ -166,10 +166,17 @@ func (w *sinkWriter) finish(runErr error) error {
 	return err
 }
 
-// abandoned says so when a run was stopped and what it waited for did not come.
+// abandoned says so when a run was stopped and what it waited for did not come: whoever waited lost its patience, or was not listened to any more.
 func (w *sinkWriter) abandoned(err error) error {
+	if err == nil {
+		return nil
+	}
 	cause := context.Cause(w.ctx)
-	if err == nil || cause == nil || cause == w.ctx.Err() { //nolint:errorlint // the same value: nobody gave a cause
+	switch {
+	case cause != nil && cause != w.ctx.Err(): //nolint:errorlint // another value: somebody gave a cause
+	case errs.As(err).Transient && clock.PatienceIn(w.ctx).Ending():
+		cause = err
+	default:
 		return err
 	}
 	return errs.New(errs.Checkpoint, "stop", "the run was stopped while a service did not answer, so that its last rows are not in the sink: %w", cause).

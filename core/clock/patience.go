@@ -52,6 +52,16 @@ func (p *Patience) Within(d time.Duration) {
 	p.end = p.clock.Now().Add(d)
 }
 
+// Ending reports whether the run is to end, and waits no longer than it needs to.
+func (p *Patience) Ending() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.end.IsZero()
+}
+
 // Waiting tells how many outages there were, and what is waited for at present: nil when all is well, otherwise what failed last of the
 // outage that began first.
 func (p *Patience) Waiting() (outages int64, failure error) {
