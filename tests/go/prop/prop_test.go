@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/state"
 	"github.com/riverbed/riverbed/tests/go/sqltest"
 )
 
@@ -204,8 +205,16 @@ func engineOf(engines map[string]*sqltest.Engine, op operator, c testCase) (*sql
 	return engines[key], nil
 }
 
+// tinyMemory makes one case in three keep no row of state in memory between steps.
+func tinyMemory(n int) func() (state.Store, error) {
+	if n%3 != 1 {
+		return nil
+	}
+	return func() (state.Store, error) { return state.NewMemory(), nil }
+}
+
 func (c testCase) play(e *sqltest.Engine) (sqltest.Outcome, error) {
-	out, err := e.Play(c.query, c.steps, sqltest.Options{Workers: c.workers, Restart: c.restart, Durable: c.n%2 == 1, Rand: rand.New(rand.NewPCG(c.seed, uint64(c.n)))})
+	out, err := e.Play(c.query, c.steps, sqltest.Options{Workers: c.workers, Restart: c.restart, Durable: c.n%2 == 1, OpenStore: tinyMemory(c.n), Rand: rand.New(rand.NewPCG(c.seed, uint64(c.n)))})
 	if c.again == "" || err != nil || out.Mismatch != "" || out.Failed != nil {
 		return out, err
 	}
