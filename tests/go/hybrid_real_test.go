@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/riverbed/riverbed"
 	"github.com/riverbed/riverbed/checkpoint"
+	"github.com/riverbed/riverbed/connectors/kafka/kafkatest"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -94,12 +94,7 @@ func once(got map[string]int, n int) []string {
 // A hybrid stream gives each record of a topic once, whatever retention has left in the topic of what the history has, and whatever ends the process,
 // before, at and behind the splice. A gap is refused.
 func TestRealHybrid(t *testing.T) {
-	for _, tool := range []string{"java", "mvn"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("no %s on the path, which the broker needs", tool)
-		}
-	}
-	addr := newBroker(t).run(t, "start")
+	addr := kafkatest.Start(t).Addr
 	producer, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic("h"), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
 		t.Fatal(err)
