@@ -95,6 +95,7 @@ func once(got map[string]int, n int) []string {
 // before, at and behind the splice. A gap is refused.
 func TestRealHybrid(t *testing.T) {
 	addr := kafkatest.Start(t).Addr
+	t.Run("dead letters", func(t *testing.T) { testDeadLetters(t, addr) })
 	producer, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic("h"), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
 		t.Fatal(err)
