@@ -176,9 +176,14 @@ func (q query) at(b *broker, m *checkpoint.Manifest) map[string]int64 {
 				continue
 			}
 			in[t.name] = []row{}
+			// Partitions are found together; a manifest counts those that were read to their end, and names the others.
+			allKnown := int64(len(t.partitions)-len(src.Splits)) == src.Ended
 			for i, part := range t.partitions {
-				sp := src.Splits[strconv.Itoa(i)]
+				sp, named := src.Splits[strconv.Itoa(i)]
 				n, _ := strconv.Atoi(string(sp.Position))
+				if !named && allKnown {
+					n, sp.Ended = len(part), true
+				}
 				in[t.name] = append(in[t.name], q.onTime(part[:n])...)
 				if !sp.Ended {
 					watermark = min(watermark, mark(part[:n]))
