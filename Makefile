@@ -11,8 +11,12 @@ export PATH := $(VENV)/bin:$(TOOLBIN):$(PATH)
 export CGO_ENABLED
 
 LIB      := python/riverbed/libriverbed.so
+ICEBERG  := python/riverbed/libriverbed_iceberg.so
 GO_BUILD  = go build $(GO_BUILD_FLAGS) -buildmode=c-shared \
             -ldflags '$(GO_LDFLAGS) -extldflags=-Wl,--version-script=$(CURDIR)/$(GO_VERSION_SCRIPT)'
+# The library of Iceberg metadata is a module of its own (capi/iceberg), whose first build costs minutes. All that is done there has the flags of
+# its build, or everything would be compiled twice.
+IN_ICEBERG = cd capi/iceberg && GOFLAGS='$(GO_BUILD_FLAGS)'
 # Go ends a package's tests after ten minutes unless told not to; a busy machine may take longer.
 GO_TEST   = go test -timeout 0
 GO_NOTED  = python tools/go_test.py
@@ -40,6 +44,14 @@ dev: ## rebuild the library in place, seconds after a change of a Go file
 	@$(GO_BUILD) -o $(LIB) ./capi
 	@rm -f $(LIB:.so=.h)
 
+.PHONY: iceberg
+iceberg: $(ICEBERG) ## the library of Iceberg metadata, when its sources have changed (minutes at first)
+
+$(ICEBERG): capi/build.env capi/iceberg/go.mod $(shell find capi/iceberg core/objstore core/errs core/clock connectors/iceberg/meta -name '*.go' ! -name '*_test.go')
+	@echo 'building the library of Iceberg metadata' >&2
+	@$(IN_ICEBERG) go build -buildmode=c-shared -ldflags '$(GO_LDFLAGS) -extldflags=-Wl,--version-script=$(CURDIR)/$(GO_VERSION_SCRIPT)' -o $(CURDIR)/$@ .
+	@rm -f $(ICEBERG:.so=.h)
+
 .PHONY: demo
 demo: setup ## one SQL text over Parquet and over Kafka, the same rows (KAFKA_BROKERS=host:port for a real broker)
 	@tools/demo.sh
@@ -59,6 +71,11 @@ test-batch: setup ## Go tests of the shared core and the batch engine
 .PHONY: test-incr
 test-incr: setup ## Go tests of the incremental engine and its state, with the race detector
 	$(GO_TEST) -race $(RACE)
+
+.PHONY: test-iceberg
+test-iceberg: setup iceberg ## the library of Iceberg metadata, and who loads it
+	$(IN_ICEBERG) $(GO_TEST) ./...
+	$(GO_TEST) ./capi/iceload ./connectors/iceberg
 
 .PHONY: test-rocksdb
 test-rocksdb: setup ## the store of builds with the tag rocksdb (fetches its library)

@@ -1,6 +1,6 @@
 """Run `go test` as usual, and note which tests were skipped.
 
-    python tools/go_test.py NAME [go test arguments…]
+    python tools/go_test.py NAME [-C FOLDER] [go test arguments…]
 
 Prints what `go test` prints (output of failing tests, one closing line a package) and writes build/skips/NAME.txt:
 a line `package.Test: reason` for each skipped test, which check_skips.py reads. No test is ended for taking long.
@@ -14,7 +14,11 @@ from collections import defaultdict
 
 
 def main(name: str, arguments: list[str]) -> int:
-    process = subprocess.Popen(["go", "test", "-json", "-timeout", "0", *arguments], stdout=subprocess.PIPE, text=True)
+    folder = None  # -C comes first for go, and notes stay here
+    if arguments[:1] == ["-C"]:
+        folder, arguments = arguments[1], arguments[2:]
+    command = ["go", "test", "-json", "-timeout", "0", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
     output: dict[tuple[str, str], list[str]] = defaultdict(list)
     skips: list[str] = []
     assert process.stdout is not None
@@ -38,9 +42,9 @@ def main(name: str, arguments: list[str]) -> int:
                 skips.append(f"{package}.{test}: {' '.join(said)}")
             case "pass" if test:
                 output.pop((package, test), None)
-    folder = pathlib.Path("build/skips")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.txt").write_text("".join(s + "\n" for s in skips))
+    notes = pathlib.Path("build/skips")
+    notes.mkdir(parents=True, exist_ok=True)
+    (notes / f"{name}.txt").write_text("".join(s + "\n" for s in skips))
     return process.wait()
 
 

@@ -13,7 +13,7 @@ import riverbed
 MODULES = sorted(
     m.name
     for m in pkgutil.walk_packages(riverbed.__path__, "riverbed.")
-    if not m.name.endswith(("__main__", "libriverbed"))
+    if not m.name.endswith(("__main__", "libriverbed", "libriverbed_iceberg"))
 )
 
 
