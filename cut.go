@@ -347,7 +347,7 @@ func (r *runner) idle(c *cut) {
 		}
 		for _, id := range slices.Sorted(maps.Keys(src.splits)) {
 			sp := src.splits[id]
-			if sp.waiting() && now.Sub(sp.last) >= src.info.IdleTimeout {
+			if silent, _ := sp.gate.silence(sp.last, now); sp.waiting() && silent >= src.info.IdleTimeout {
 				sp.idle = true
 				c.in.Pushes = append(c.in.Pushes, incremental.Push{Source: i, Split: id, Idle: true})
 			}
@@ -369,7 +369,12 @@ func (r *runner) timer() <-chan time.Time {
 		}
 		for _, sp := range src.splits {
 			if sp.waiting() {
-				wait = min(wait, src.info.IdleTimeout-now.Sub(sp.last))
+				silent, still := sp.gate.silence(sp.last, now)
+				left := src.info.IdleTimeout - silent
+				if still { // it goes on when the source answers, which nobody tells
+					left = max(left, idleTick)
+				}
+				wait = min(wait, left)
 			}
 		}
 	}

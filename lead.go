@@ -3,6 +3,7 @@ package riverbed
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/riverbed/riverbed/core/flow"
 )
@@ -15,6 +16,56 @@ import (
 type gate struct {
 	mu     sync.Mutex
 	opened chan struct{} // nil: open
+
+	ears       flow.Listener // nil: the source is taken to answer while reads do not fail
+	lost, back time.Time     // since when reads fail, zero: they do not; and when they last did so again
+}
+
+// hears says whom to ask when the source answered.
+func (g *gate) hears(l flow.Listener) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ears = l
+}
+
+// answers notes that a read has failed, and is tried again, or that they work again.
+func (g *gate) answers(well bool, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case !well && g.lost.IsZero():
+		g.lost = now
+	case well && !g.lost.IsZero():
+		g.lost, g.back = time.Time{}, now
+	}
+}
+
+// silence is how long the source has said that the split has nothing, after its last row. It stands still while the source is away.
+//
+// AIDEV-NOTE: a split that is taken for idle lets the watermark pass it, and its rows are late when they come. So the time of an outage does not
+// count, nor what came before it: rows may have been written since, or be on their way.
+func (g *gate) silence(last, now time.Time) (d time.Duration, still bool) {
+	from, to := last, now
+	if g != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.back.After(from) {
+			from = g.back
+		}
+		if g.ears != nil {
+			since, heard := g.ears.Heard()
+			if since.After(from) {
+				from = since
+			}
+			if heard.Before(to) {
+				to = heard
+			}
+		}
+		if !g.lost.IsZero() && g.lost.Before(to) {
+			to = g.lost
+		}
+	}
+	return max(to.Sub(from), 0), to != now
 }
 
 // hold closes or opens the gate; it reports whether that opened it.

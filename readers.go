@@ -192,7 +192,7 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 // readSplit reads one split to its end. When the run is drained, what a read still gives without waiting belongs to it:
 // only the error of the ended context stops the reader.
 func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.Position, g *gate) {
-	rd := &splitReader{st: st, split: sp, at: from}
+	rd := &splitReader{st: st, split: sp, at: from, gate: g}
 	defer rd.close()
 	again := r.newRetry()
 	defer again.Done()
@@ -207,6 +207,7 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 			r.put(f)
 			return
 		case err != nil:
+			g.answers(false, r.s.clock.Now())
 			if again.again(r.reading, err) {
 				continue
 			}
@@ -214,6 +215,7 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 			return
 		}
 		again.Done()
+		g.answers(true, r.s.clock.Now())
 		settles := !stands && rows.Next != ""
 		stands = stands || settles
 		if rows.Batch == nil && len(rows.Bad) == 0 && rows.Watermark == nil && !rows.Idle && !settles && r.reading.Err() == nil {
@@ -231,6 +233,7 @@ type splitReader struct {
 	split flow.Split
 	at    flow.Position
 	rd    flow.Reader
+	gate  *gate
 	count int64 // unknown fields told so far
 }
 
@@ -239,6 +242,9 @@ func (s *splitReader) read(ctx context.Context) (rows flow.Rows, err error) {
 		if s.rd, err = s.st.Open(ctx, s.split, s.at); err != nil {
 			s.rd = nil
 			return rows, err
+		}
+		if l, ok := s.rd.(flow.Listener); ok {
+			s.gate.hears(l)
 		}
 		s.count = 0
 	}

@@ -95,6 +95,9 @@ const statelessRows = 4096
 // shortestTick keeps a clock that stands just before an interval's end from being asked again and again.
 const shortestTick = time.Millisecond
 
+// idleTick is how often it is asked whether a source that was silent has answered.
+const idleTick = 100 * time.Millisecond
+
 // buildGraph compiles the query for incremental mode.
 func (q *Query) buildGraph(opts incremental.Options) (*incremental.Graph, *plan.Query, error) {
 	opt, _, err := rules.Optimize(q.live, rules.Incremental, q.ruleOptions())

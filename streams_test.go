@@ -423,3 +423,35 @@ func TestSessionsAndQueriesSideBySide(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// ears tell when a source answered.
+type ears struct{ since, last time.Time }
+
+func (e *ears) Heard() (since, last time.Time) { return e.since, e.last }
+
+// A split is silent for as long as its source says so: the time of an outage does not count, whether reads wait or fail in it.
+func TestAwayIsNotIdle(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	g, e := &gate{}, &ears{at(1000), at(1003)}
+	for _, c := range []struct {
+		does  func()
+		now   int64
+		want  time.Duration
+		still bool
+	}{
+		{func() {}, 1004, 4 * time.Second, false}, // nobody to ask: what does not fail answers
+		{func() { g.hears(e) }, 1004, 3 * time.Second, true},
+		{func() {}, 1060, 3 * time.Second, true},
+		{func() { e.last = at(1060) }, 1060, 60 * time.Second, false},
+		{func() { g.answers(false, at(1061)); e.last = at(1064) }, 1070, 61 * time.Second, true},
+		{func() { g.answers(false, at(1066)) }, 1070, 61 * time.Second, true},
+		{func() { g.answers(true, at(1070)); e.last = at(1075) }, 1075, 5 * time.Second, false},
+		{func() { g.answers(true, at(1074)) }, 1075, 5 * time.Second, false},
+		{func() { e.since, e.last = at(1090), at(1091) }, 1091, time.Second, false},
+	} {
+		c.does()
+		if got, still := g.silence(at(1000), at(c.now)); got != c.want || still != c.still {
+			t.Errorf("at %d it is silent for %v (still %v), not %v", c.now, got, still, c.want)
+		}
+	}
+}

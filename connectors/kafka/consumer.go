@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 )
 
@@ -19,6 +22,7 @@ const queueBytes = 16 << 20
 // the client lives, such as a second run, is given another client, so that readers never take each other's records.
 type consumers struct {
 	settings connectors.Settings
+	clock    clock.Clock
 
 	mu  sync.Mutex
 	all []*consumer
@@ -33,7 +37,7 @@ func (c *consumers) open(partition int32, at kgo.Offset, next int64) (*consumer,
 			return one, q, err
 		}
 	}
-	one := newConsumer(c.settings)
+	one := newConsumer(c.settings, c.clock)
 	c.all = append(c.all, one)
 	q, err := one.open(partition, at, next)
 	return one, q, err
@@ -43,7 +47,13 @@ func (c *consumers) open(partition int32, at kgo.Offset, next int64) (*consumer,
 // a partition is open.
 type consumer struct {
 	settings connectors.Settings
+	clock    clock.Clock
 	topic    string
+
+	ears struct {
+		sync.Mutex
+		since, last time.Time // answers to fetches came from then to then
+	}
 
 	mu     sync.Mutex
 	client *kgo.Client
@@ -71,8 +81,8 @@ func (q *queue) tell() {
 	}
 }
 
-func newConsumer(s connectors.Settings) *consumer {
-	return &consumer{settings: s, topic: s.String("topic"), queues: map[int32]*queue{}, used: map[int32]bool{}}
+func newConsumer(s connectors.Settings, c clock.Clock) *consumer {
+	return &consumer{settings: s, clock: c, topic: s.String("topic"), queues: map[int32]*queue{}, used: map[int32]bool{}}
 }
 
 // open starts fetching a partition; the queue is nil when the client has read it already.
@@ -93,6 +103,33 @@ func (c *consumer) open(partition int32, at kgo.Offset, next int64) (*queue, err
 	return q, nil
 }
 
+// fetchWait is how long a broker holds a fetch that finds nothing, and so how often a silent topic is heard of. A gap of fetchGap is one.
+const (
+	fetchWait = 500 * time.Millisecond
+	fetchGap  = 5 * time.Second
+)
+
+// OnBrokerE2E is a hook of the client: an answer came.
+func (c *consumer) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
+	if key != int16(kmsg.Fetch) || e.Err() != nil {
+		return
+	}
+	now := c.clock.Now()
+	c.ears.Lock()
+	defer c.ears.Unlock()
+	if now.Sub(c.ears.last) > fetchGap {
+		c.ears.since = now
+	}
+	c.ears.last = now
+}
+
+// Heard tells when the brokers answered. Of several brokers each counts for all: which of them leads a partition is the client's knowledge.
+func (c *consumer) Heard() (since, last time.Time) {
+	c.ears.Lock()
+	defer c.ears.Unlock()
+	return c.ears.since, c.ears.last
+}
+
 // start makes the client; the lock is held.
 func (c *consumer) start() error {
 	opts, err := clientOptions(c.settings)
@@ -107,7 +144,7 @@ func (c *consumer) start() error {
 		kgo.FetchIsolationLevel(isolation),
 		kgo.KeepControlRecords(), // they move the position over the end of a transaction
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.FetchMaxBytes(32<<20), kgo.FetchMaxPartitionBytes(8<<20),
+		kgo.FetchMaxBytes(32<<20), kgo.FetchMaxPartitionBytes(8<<20), kgo.FetchMaxWait(fetchWait), kgo.WithHooks(c),
 	)...)
 	if err != nil {
 		return errs.New(errs.Usage, "connect", "the options for Kafka: %w", err)

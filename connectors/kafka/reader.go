@@ -58,7 +58,7 @@ func openStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, e
 	if _, err := s.Splits(ctx); err != nil { // the broker and the topic are there
 		return nil, err
 	}
-	s.clients = &consumers{settings: req.Settings}
+	s.clients = &consumers{settings: req.Settings, clock: s.clock}
 	if s.fields == nil {
 		if s.fields, err = s.infer(ctx); err != nil {
 			return nil, err
@@ -182,7 +182,7 @@ func (s *stream) copy() *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &stream{settings: s.settings, name: s.name, clock: s.clock, fields: s.fields, key: s.key, avro: s.avro, start: s.start, ends: s.ends, resumed: s.resumed,
-		topic: s.topic, first: s.first, clients: &consumers{settings: s.settings}}
+		topic: s.topic, first: s.first, clients: &consumers{settings: s.settings, clock: s.clock}}
 }
 
 // Resumed gives the stream for a run that goes on: a partition without a position is one that appeared since.
@@ -295,6 +295,7 @@ func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position)
 	if r.consumer, r.queue, err = s.clients.open(r.partition, at, r.next); err != nil {
 		return nil, err
 	}
+	r.heard.Store(r.consumer)
 	return r, nil
 }
 
@@ -347,6 +348,15 @@ type reader struct {
 	settled bool          // next was found out just now, and must be told
 
 	tombstones atomic.Int64
+	heard      atomic.Pointer[consumer] // whom to ask when the brokers answered
+}
+
+// Heard implements flow.Listener.
+func (r *reader) Heard() (since, last time.Time) {
+	if c := r.heard.Load(); c != nil {
+		return c.Heard()
+	}
+	return time.Time{}, r.s.clock.Now() // it waits for nothing
 }
 
 func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
@@ -467,6 +477,7 @@ func (r *reader) lost(ctx context.Context) (flow.Rows, error) {
 		if r.consumer, r.queue, err = r.s.clients.open(r.partition, kgo.NewOffset().At(r.next), r.next); err != nil {
 			return flow.Rows{}, err
 		}
+		r.heard.Store(r.consumer)
 	}
 	return flow.Rows{Bad: []flow.BadRow{bad}, Next: r.position()}, nil
 }

@@ -161,6 +161,13 @@ type Rememberer interface {
 	Remember(upTo map[string]Position)
 }
 
+// Listener is a Reader that knows when its source answered. A split is silent for as long as its source says that there is nothing: one that is away has
+// not said so. Without it, reads that do not fail are taken for answers.
+type Listener interface {
+	// Heard gives the time of the last answer, and since when they come without a gap.
+	Heard() (since, last time.Time)
+}
+
 // Settler is a Stream whose beginning may be another each time it is looked for, such as the present end of a topic. A checkpoint waits until each
 // split of the first listing has told where it began, so that a run which goes on never looks for it again.
 type Settler interface {

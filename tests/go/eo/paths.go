@@ -20,6 +20,8 @@ import (
 var paths = []path{
 	{"files to json files", filesToFiles("json")},
 	{"files to parquet on s3", filesToS3},
+	{"files to iceberg", filesToIceberg(", partition_by = 'day(minute)', commit_every = 2")},
+	{"files to iceberg by key", filesToIceberg(", key = 'k, minute'")},
 	{"kafka to kafka", kafkaToKafka},
 	{"kafka to postgres", kafkaToPostgres},
 	{"postgres to postgres", postgresToPostgres},
@@ -207,8 +209,7 @@ func kafkaToPostgres(t *testing.T) *plumbing {
 
 // settings let a pipeline checkpoint as often as it can, in steps of few rows.
 func settings(t *testing.T) map[string]string {
-	return map[string]string{"checkpoint_url": t.TempDir(), "checkpoint_interval_ms": "1", "step_rows": "100", "parallelism": "2",
-		"idle_timeout_ms": "3600000"} // a partition whose broker is away is silent, and what comes of it later would be late
+	return map[string]string{"checkpoint_url": t.TempDir(), "checkpoint_interval_ms": "1", "step_rows": "100", "parallelism": "2"}
 }
 
 // readLines reads all files of JSON lines of a folder as rows of the query.
