@@ -2,7 +2,6 @@ package iceberg
 
 import (
 	"context"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -168,12 +167,11 @@ func (r refusal) Error() string { return "refused: " + string(r) }
 
 // locate finds a file by the address that metadata give.
 func locate(path string) (objstore.Store, string, error) {
-	if rest, ok := strings.CutPrefix(path, "file:"); ok {
-		if u, err := url.Parse(path); err == nil && u.RawQuery == "" && u.Path != "" && !strings.Contains(rest, "%") {
-			path = u.Path
-		} else {
-			path = "/" + strings.TrimLeft(rest, "/")
+	if rest, ok := strings.CutPrefix(path, "file:"); ok { // file:/a, file:///a, file://localhost/a; what follows is no URL to decode
+		if host, below, ok := strings.Cut(strings.TrimPrefix(rest, "//"), "/"); ok && strings.HasPrefix(rest, "//") && host != "" {
+			rest = below
 		}
+		path = "/" + strings.TrimLeft(rest, "/")
 	}
 	return objstore.For(strings.Replace(path, "s3n://", "s3://", 1))
 }

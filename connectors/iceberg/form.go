@@ -111,7 +111,11 @@ func bringer(from, to types.Type) (func(arrow.Array) arrow.Array, error) {
 	case !from.IsNested() && !to.IsNested() && files.Widens(from, to):
 		return func(a arrow.Array) arrow.Array { return files.Widen(a, from, to) }, nil
 	}
-	return nil, errs.New(errs.Schema, "open sink", "it is %s, and the query gives %s", to, from).WithHint("cast it in the query")
+	e := errs.New(errs.Schema, "open sink", "it is %s, and the query gives %s", to, from)
+	if !as.IsNested() && !to.IsNested() && files.Widens(to, as) {
+		return nil, e.WithHint("cast it in the query, or set evolve = true to widen the table's column")
+	}
+	return nil, e.WithHint("cast it in the query")
 }
 
 // unsigned turns UBIGINT into DECIMAL.
