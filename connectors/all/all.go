@@ -12,6 +12,7 @@ import (
 	"github.com/riverbed/riverbed/connectors/flight"
 	"github.com/riverbed/riverbed/connectors/generator"
 	"github.com/riverbed/riverbed/connectors/hybrid"
+	"github.com/riverbed/riverbed/connectors/iceberg"
 	"github.com/riverbed/riverbed/connectors/json"
 	"github.com/riverbed/riverbed/connectors/kafka"
 	"github.com/riverbed/riverbed/connectors/lance"
@@ -27,6 +28,7 @@ var Sources = []connectors.Source{
 	json.Source,
 	arrowipc.Source,
 	delta.Source,
+	iceberg.Source,
 	kafka.Source,
 	hybrid.Source,
 	postgres.Source,
@@ -42,6 +44,7 @@ var Sinks = []connectors.Sink{
 	json.Sink,
 	kafka.Sink,
 	postgres.Sink,
+	iceberg.Sink,
 	flight.Sink,
 	lance.Sink,
 	console.Sink,

@@ -12,6 +12,7 @@ from riverbed.connectors.files import ArrowIpc, Csv, Json, Parquet
 from riverbed.connectors.flight import Flight
 from riverbed.connectors.generator import Generator
 from riverbed.connectors.hybrid import Hybrid
+from riverbed.connectors.iceberg import Iceberg
 from riverbed.connectors.kafka import Kafka
 from riverbed.connectors.lance import Lance
 from riverbed.connectors.memory import MemoryStream
@@ -28,6 +29,7 @@ __all__ = [
     "Flight",
     "Generator",
     "Hybrid",
+    "Iceberg",
     "Json",
     "Kafka",
     "Lance",

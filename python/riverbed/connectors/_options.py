@@ -19,6 +19,9 @@ _POSTGRES = """table url host port database user password sslmode sslrootcert sl
     drop_slot key create marker_table changelog"""
 _FLIGHT = """location token user password headers tls_ca tls_cert tls_key tls_skip_verify timeout
     path command"""
+_ICEBERG = """catalog table branch catalog_type catalog_name warehouse token credential catalog_properties snapshot
+    tag as_of start append_only poll_interval key create partition_by evolve compression file_bytes commit_every
+    changelog"""
 _FILES = "file_rows file_bytes partition_by changelog"
 _CSV = "header delim sep quote escape nullstr skip all_varchar sample_size ignore_errors"
 
@@ -30,6 +33,7 @@ OPTIONS = {
     "flight": f"{_FLIGHT} ticket on_break",
     "generator": "kind rows rate seed batch_rows",
     "hybrid": "history live partition_column offset_column offsets",
+    "iceberg": _ICEBERG,
     "json": f"path union_by_name hive_partitioning format sample_size ignore_errors extension {_FILES}",
     "kafka": _KAFKA,
     "lance": "path key create storage_options changelog",
