@@ -19,6 +19,8 @@ import "C"
 import (
 	"runtime"
 	"unsafe"
+
+	_ "github.com/riverbed/riverbed/capi/iceload" // the connector of Iceberg asks the second library, once a table is named
 )
 
 func main() {}
