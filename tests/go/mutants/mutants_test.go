@@ -118,7 +118,7 @@ func TestMutantsOfTheWorldAreFound(t *testing.T) {
 	}
 }
 
-const simulatedSeeds = 1000
+const simulatedSeeds = 500
 
 var histories = regexp.MustCompile(`found after (\d+) histories`)
 

@@ -5,16 +5,12 @@ import "slices"
 // simulated are faults that the simulation finds (tests/go/sim): its own, and some of those that the tests of the packages find.
 var simulated = slices.Concat(ofTheSimulation,
 	named(pipelines, "early-commit", "read-ahead", "no-recovery", "lost-rows", "late-again", "no-last-barrier"),
-	named(checkpoints, "republished", "no-fence", "early-death", "oldest-row", "unprotected", "newest-alone", "held-once"),
+	named(checkpoints, "unprotected"),
 	named(all, "forgotten-splits"))
 
 var ofTheSimulation = []mutant{
 	{"early-acknowledgement", "the sources are told that rows are needed no more before a manifest has them", "durable.go",
 		"\tagain := d.r.newRetry()\n", "\tfor i, in := range d.r.inputs {\n\t\tif a, ok := in.stream.(flow.Acknowledger); ok && len(b.upTo[i]) > 0 {\n\t\t\t_ = a.Acknowledge(ctx, b.upTo[i])\n\t\t}\n\t}\n\tagain := d.r.newRetry()\n", simHistories},
-	{"unchecked-marker", "a restart commits again what the sink's marker says it has", "recover.go",
-		"if at >= 0 {\n\t\td.done", "if false {\n\t\td.done", simHistories},
-	{"anybodys-manifest", "another process's manifest of the same number is taken for the own one", "checkpoint/publish.go",
-		"\t\treturn s.refused(m, there)", "\t\treturn nil", simHistories},
 	{"forgotten-pending", "changes that EMIT EVERY has not shown are not in the checkpoint", "snapshots.go",
 		"if len(s.Pending) > 0 || held {", "if false {", simHistories},
 	{"lost-dirty-row", "of the rows that changed some are not in the checkpoint", "state/table.go",

@@ -130,10 +130,13 @@ func (u *upload) again(ctx context.Context) (objstore.Upload, error) {
 func (u *upload) Commit() error {
 	return u.v.do(u.ctx, "put", u.name, func(ctx context.Context) error {
 		up, err := u.again(ctx)
-		if err != nil {
-			return err
+		if err == nil {
+			err = up.Commit()
 		}
-		return up.Commit()
+		if err == nil {
+			u.v.s.published(u.name, u.data)
+		}
+		return err
 	})
 }
 
