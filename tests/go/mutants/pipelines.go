@@ -5,7 +5,7 @@ var pipelines = []mutant{
 	{"early-commit", "the sink commits before the manifest is there", "durable.go",
 		"\tagain := d.r.newRetry()\n", "\tif link != nil {\n\t\tif err := d.commit(ctx, *link, rows); err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n\tagain := d.r.newRetry()\n", "EndedInEveryPhase"},
 	{"read-ahead", "a position is of what was read, not of what a step has taken", "readers.go",
-		"\t\tagain.Done()\n\t\tsettles", "\t\tagain.Done()\n\t\tr.inputs[source].splits[sp.ID].at = rows.Next\n\t\tsettles", "EndedInEveryPhase"},
+		"\t\tsettles := !stands", "\t\tr.inputs[source].splits[sp.ID].at = rows.Next\n\t\tsettles := !stands", "EndedInEveryPhase"},
 	{"open-transaction", "a position moves within a source transaction that no step has taken", "cut.go",
 		"if len(sp.txn) == 0 {\n\t\tsp.at = sp.read", "if true {\n\t\tsp.at = sp.read", "OpenTransaction"},
 	{"no-recovery", "what was staged and not committed is forgotten at a restart", "recover.go",
