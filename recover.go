@@ -324,7 +324,7 @@ func (d *durable) attach(ctx context.Context, s *connectorSink) error {
 				WithHint("run the former query until they are written, and stop it; then the changed one")
 		}
 		if l.Held {
-			if rows, err = d.store.ReadOnce(ctx, d.last, l.Epoch, sinkName, ""); err != nil {
+			if rows, err = d.store.ReadOnce(ctx, d.last, l.Epoch, sinkName, ""); err != nil { // it has patience
 				return err
 			}
 		}

@@ -47,6 +47,9 @@ var Sinks = []connectors.Sink{
 	iceberg.Sink,
 	flight.Sink,
 	lance.Sink,
+	iceberg.Sink,
+	flight.Sink,
+	lance.Sink,
 	console.Sink,
 }
 
