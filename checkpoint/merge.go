@@ -47,8 +47,8 @@ func (s SectionIndex) key() sectionKey { return sectionKey{s.Kind, s.Owner, s.Ta
 
 // mergeable chooses neighbours [from, to) to be merged; none when from is to.
 //
-// All of them, when what is newer than the oldest is half as much as it: so a restore reads at most one and a half times the oldest object, and
-// a row is rewritten so twice for each time that as much as there is was changed. Otherwise the newest mergeAlike of a size, in which each older one is at most twice the average
+// All of them, when what is newer than the oldest is as much as it: so a restore reads at most twice the oldest object, and a row is rewritten
+// so once for each time that as much as there is was changed. Otherwise the newest mergeAlike of a size, in which each older one is at most twice the average
 // of those newer: so a row is rewritten once for each time that its object becomes eight times as large, and objects are few.
 //
 // Rows that are held for a sink are not merged: few epochs have them, and a commit finds them by the epoch of their object.
@@ -68,7 +68,7 @@ func mergeable(objects []Object) (from, to int) {
 			newer += sizes[i]
 		}
 	}
-	if all := min(firstHeld, mergeMost); all > 2 && 2*newer >= sizes[0] {
+	if all := min(firstHeld, mergeMost); all > 2 && newer >= sizes[0] {
 		return 0, all
 	}
 	for to = len(objects); to >= mergeAlike; to-- {
