@@ -47,9 +47,6 @@ var Sinks = []connectors.Sink{
 	iceberg.Sink,
 	flight.Sink,
 	lance.Sink,
-	iceberg.Sink,
-	flight.Sink,
-	lance.Sink,
 	console.Sink,
 }
 

@@ -47,7 +47,7 @@ func TestDeclarations(t *testing.T) {
 	names, functions, endings := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	once := func(in map[string]bool, what, name string) {
 		if in[name] {
-			t.Errorf("two sources have the %s %q", what, name)
+			t.Errorf("two connectors have the %s %q", what, name)
 		}
 		in[name] = true
 	}
@@ -67,7 +67,9 @@ func TestDeclarations(t *testing.T) {
 			t.Errorf("the source %q is not found", s.Name)
 		}
 	}
+	clear(names)
 	for _, s := range Sinks {
+		once(names, "name", s.Name)
 		if s.Summary == "" || s.Class == "" || s.Open == nil {
 			t.Errorf("the sink %q needs a Summary, a Class and Open", s.Name)
 		}

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--changed-query",
         choices=["refuse", "reuse", "rebuild"],
-        help="what becomes of checkpoints of another query: go on with the state of the operators that are still the same,"
+        help="what becomes of checkpoints of another query: go on with the state of the operators that are the same,"
         " or build it anew from the history of the sources",
     )
     parser.add_argument(

@@ -22,11 +22,6 @@ _FLIGHT = """location token user password headers tls_ca tls_cert tls_key tls_sk
 _ICEBERG = """catalog table branch catalog_type catalog_name warehouse token credential catalog_properties snapshot
     tag as_of start append_only poll_interval key create partition_by evolve compression file_bytes commit_every
     changelog"""
-_FLIGHT = """location token user password headers tls_ca tls_cert tls_key tls_skip_verify timeout
-    path command"""
-_ICEBERG = """catalog table branch catalog_type catalog_name warehouse token credential catalog_properties snapshot
-    tag as_of start append_only poll_interval key create partition_by evolve compression file_bytes commit_every
-    changelog"""
 _FILES = "file_rows file_bytes partition_by changelog"
 _CSV = "header delim sep quote escape nullstr skip all_varchar sample_size ignore_errors"
 
