@@ -117,6 +117,9 @@ type pushed interface {
 	Close() // nothing more is pushed; who waits for room is told
 }
 
+// concluder is a pushed stream that ends when all its splits have. Those that had ended before a run went on are not opened again, so it is told.
+type concluder interface{ Concluded(split string) }
+
 // readStream opens every split, now and as they appear.
 func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoint.SplitPosition) {
 	known := map[string]bool{}
@@ -136,6 +139,13 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 	se, settles := st.(flow.Settler)
 	settles = settles && len(from) == 0 && se.Settles()
 	own, _ := st.(pushed)
+	if c, ok := st.(concluder); ok {
+		for id, at := range from {
+			if at.Ended {
+				c.Concluded(id)
+			}
+		}
+	}
 	again := r.newRetry()
 	defer again.Done()
 	for {

@@ -1,12 +1,15 @@
 package connectors
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -51,6 +54,20 @@ func Repeats(what string, d flow.Delta) ([]int64, error) {
 		}
 	}
 	return weights, nil
+}
+
+// Repeated spells out each row as often as Repeats says.
+func Repeated(cols []arrow.Array, rows int, times []int64) ([]arrow.Array, int) {
+	if !slices.ContainsFunc(times, func(n int64) bool { return n != 1 }) {
+		return cols, rows
+	}
+	var idx []int32
+	for row, n := range times {
+		for range n {
+			idx = append(idx, int32(row))
+		}
+	}
+	return kernels.TakeBatch(cols, idx), len(idx)
 }
 
 // Forwarder is a Writer that hands watermarks on. One that does is given deltas without rows, too, whose Batch may be nil.

@@ -117,25 +117,30 @@ func cancelled(ctx context.Context) error {
 	return errs.New(errs.Cancelled, "host", "the call was cancelled: %w", context.Cause(ctx))
 }
 
-// attempts is how often a sink's call that fails transiently is made.
-const attempts = 5
+// A call that fails transiently is made so often, the first time included; in a run, which is patient, for as long as that has patience.
+const (
+	attempts    = 5
+	firstWait   = 100 * time.Millisecond
+	longestWait = 5 * time.Second
+)
 
 // again runs f until it works, with growing pauses.
 func again(ctx context.Context, c clock.Clock, f func() error) error {
-	pause := 100 * time.Millisecond
-	for i := 1; ; i++ {
+	retry := clock.Retry{Clock: c, Attempts: attempts, First: firstWait, Longest: longestWait}
+	defer retry.Done()
+	for {
 		err := f()
 		if err == nil || !errs.As(err).Transient || ctx.Err() != nil {
 			return err
 		}
-		if i == attempts {
-			e := *errs.As(err)
-			e.Msg = fmt.Sprintf("%s (tried %d times)", e.Msg, attempts)
-			return &e
+		if retry.Again(ctx, err) {
+			continue
 		}
-		if err := c.Sleep(ctx, pause); err != nil {
+		if ctx.Err() != nil {
 			return cancelled(ctx)
 		}
-		pause *= 3
+		e := *errs.As(err)
+		e.Msg = fmt.Sprintf("%s (tried %d times)", e.Msg, retry.Failures())
+		return &e
 	}
 }

@@ -3,11 +3,14 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -26,10 +29,11 @@ type fake struct {
 	mu       sync.Mutex
 	rows     int
 	splits   int
-	kept     bool // with positions
-	failAt   int  // the number at which a reader fails, once
-	failures int  // calls of a sink that fail before one works
-	waits    bool // next waits until it is cancelled
+	kept     bool   // with positions
+	failAt   int    // the number at which a reader fails, once
+	failing  string // the calls that do; "": those of a sink
+	failures int    // calls that fail before one works
+	waits    bool   // next waits until it is cancelled
 	readers  map[int64]int
 	cancels  map[int64]chan struct{}
 	said     []string
@@ -59,6 +63,10 @@ func (p *fake) call(text []byte, rows arrow.RecordBatch) ([]byte, arrow.RecordBa
 	answer := func(v any) ([]byte, arrow.RecordBatch, error) {
 		b, err := json.Marshal(v)
 		return b, nil, err
+	}
+	if p.failures > 0 && p.failing == r.Call {
+		p.failures--
+		return nil, nil, errs.New(errs.Source, r.Call, "not now").AsTransient()
 	}
 	switch r.Call {
 	case "describe":
@@ -96,7 +104,7 @@ func (p *fake) call(text []byte, rows arrow.RecordBatch) ([]byte, arrow.RecordBa
 	case "cancel":
 		close(p.cancels[r.Object])
 	case "write", "flush", "stage", "begin", "commit":
-		if p.failures > 0 {
+		if p.failures > 0 && p.failing == "" {
 			p.failures--
 			return nil, nil, errs.New(errs.Source, r.Call, "not now").AsTransient()
 		}
@@ -335,6 +343,68 @@ stage`
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// hasty is a clock on which waiting takes no time.
+type hasty struct{ *clock.Fake }
+
+func (h hasty) Sleep(ctx context.Context, d time.Duration) error {
+	h.Advance(d)
+	return ctx.Err()
+}
+
+// A run waits for a service that is away for as long as it has patience.
+func TestOutages(t *testing.T) {
+	p := start(t, &fake{rows: 1})
+	c := hasty{clock.NewFake(time.Unix(0, 0))}
+	ctx := clock.NewPatience(c, time.Minute).In(t.Context())
+	w, err := OpenSink(ctx, SinkOf{Connector: "x", What: "the sink", Fields: []types.Field{{Name: "n", Type: types.Int64}}}, connectors.SinkRequest{Clock: c, ExactlyOnce: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := flow.Delta{Batch: numbers10(1, 3)}
+	for name, call := range map[string]func() error{
+		"flush": func() error { return w.Write(ctx, full) },
+		"stage": func() error { _, err := w.Stage(ctx, 1); return err },
+		"begin": func() error { _, err := w.(connectors.Committer).Begin(ctx, ""); return err },
+		"open":  func() error { _, err := OpenStream(ctx, "x", nil, false, connectors.OpenRequest{Clock: c}); return err },
+	} {
+		p.failing, p.failures = name, 12
+		if name == "open" {
+			p.failing = "source"
+		}
+		if err := call(); err != nil || p.failures != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		p.failures = 1 << 20
+		if err := call(); err == nil || !errs.As(err).Transient || !strings.Contains(err.Error(), "not now (tried ") {
+			t.Errorf("%s, when the patience is over: %v", name, err)
+		}
+		p.failures = 0
+	}
+}
+
+// What had ended before a run went on counts as ended in it.
+func TestSplitsThatHadEnded(t *testing.T) {
+	start(t, &fake{splits: 2, kept: true})
+	opened, err := OpenStream(t.Context(), "x", nil, false, request0())
+	if err != nil {
+		t.Fatal(err)
+	}
+	attended, _ := opened.(*stream).Attend()
+	s := attended.(*stream)
+	changed := s.Changed()
+	s.Concluded("0")
+	if <-changed; s.Ended() {
+		t.Error("one of two has ended")
+	}
+	r, err := s.Open(t.Context(), flow.Split{ID: "1"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(t.Context(), 1); !errors.Is(err, io.EOF) || !s.Ended() {
+		t.Error(err, s.Ended())
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
-	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -111,7 +110,7 @@ func (w *writer) rows(d flow.Delta) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	cols, n := repeated(d.Columns(), weights, d.Rows())
+	cols, n := connectors.Repeated(d.Columns(), d.Rows(), weights)
 	if n == 0 {
 		return nil, nil
 	}
@@ -160,18 +159,4 @@ func (c *committer) Commit(ctx context.Context, e connectors.StagedEpoch) error 
 	with := map[string]any{"epoch": e.Epoch, "marker": e.Marker, "previous": e.Previous, "committable": e.Committable}
 	_, err := c.object.call(ctx, "commit", with, nil, nil)
 	return err
-}
-
-// repeated spells out rows by their weights, none of which is negative; nil is once each.
-func repeated(cols []arrow.Array, weights []int64, n int) ([]arrow.Array, int) {
-	if weights == nil {
-		return cols, n
-	}
-	var rows []int32
-	for i, w := range weights {
-		for range w {
-			rows = append(rows, int32(i))
-		}
-	}
-	return kernels.TakeBatch(cols, rows), len(rows)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
@@ -35,6 +36,7 @@ type Next struct {
 type source struct {
 	connector string
 	options   any
+	clock     clock.Clock
 	about     Description
 	fields    []types.Field
 	casts     []string // names of the source's columns, where the declared ones are other or fewer; nil: as they come
@@ -42,9 +44,9 @@ type source struct {
 }
 
 func describe(ctx context.Context, connector string, options any, req connectors.OpenRequest) (*source, error) {
-	s := &source{connector: connector, options: options}
+	s := &source{connector: connector, options: options, clock: req.Time()}
 	var out arrow.RecordBatch
-	err := again(ctx, req.Time(), func() error {
+	err := again(ctx, s.clock, func() error {
 		o, _, err := open(ctx, connector, "source", map[string]any{"options": options}, nil, nil)
 		if err != nil {
 			return err
@@ -194,8 +196,11 @@ func (s *scan) Next(ctx context.Context, _ int) (*flow.Morsel, error) {
 	for s.split < s.r.about.Splits {
 		if s.at == nil {
 			with, schema := s.r.with(s.split, "", s.columns)
-			var err error
-			if s.at, _, err = open(ctx, s.r.connector, "reader", with, schema, nil); err != nil {
+			err := again(ctx, s.r.clock, func() (err error) { // no row was read of it yet
+				s.at, _, err = open(ctx, s.r.connector, "reader", with, schema, nil)
+				return err
+			})
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -275,6 +280,9 @@ func (s *stream) Changed() <-chan struct{} {
 	defer s.run.mu.Unlock()
 	return s.run.news
 }
+
+// Concluded tells of a split that had ended before a run went on, which nobody opens again.
+func (s *stream) Concluded(split string) { s.run.end(split) }
 
 // Ended reports whether all splits have.
 func (s *stream) Ended() bool {
