@@ -43,7 +43,7 @@ func open(ctx context.Context, req connectors.OpenRequest) (flow.Stream, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{name: req.Name, history: history}
+	s := &stream{name: req.Name, history: history, clock: req.Time()}
 	if s.partition, s.offset, err = placeColumns(req, history.Fields()); err != nil {
 		return nil, err
 	}

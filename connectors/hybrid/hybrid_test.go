@@ -9,11 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/types"
@@ -283,5 +285,49 @@ func TestRetentionMeanwhile(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), "the records between are in neither") {
 		t.Error(err)
+	}
+}
+
+// A history that was cut at its end between two runs is refused where a split is still in it, and is not needed where a split is live.
+func TestAHistoryThatIsShorterLater(t *testing.T) {
+	short := old[:3] // partition 0 up to 1, partition 1 up to 0
+	for _, offsets := range []string{"", "0:4"} {
+		st, _, err := openParts(t, short, kept, offsets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = readSplit(t, st, "0", "history 2 of 5")
+		if err == nil || !strings.Contains(err.Error(), "up to the offset 2, and the live part begins at 5") {
+			t.Errorf("offsets %q: in the history: %v", offsets, err)
+		}
+		rows, _, err := readSplit(t, st, "0", "live 6")
+		if got := strings.Join(rows, " "); err != nil || got != "0/6 0/7" {
+			t.Errorf("offsets %q: live: %q: %v", offsets, got, err)
+		}
+	}
+}
+
+// While the history is read nobody has said that there is nothing; behind it silence begins anew.
+func TestAHistoryIsNotSilent(t *testing.T) {
+	st, _, err := openParts(t, old, kept, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := clock.NewFake(time.Unix(1000, 0))
+	st.(*stream).clock = c
+	rd, err := st.Open(t.Context(), flow.Split{ID: "2"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rd.Close() }()
+	if since, last := rd.(flow.Listener).Heard(); !since.IsZero() || !last.IsZero() {
+		t.Errorf("in the history it answered from %s to %s", since, last)
+	}
+	for err == nil {
+		_, err = rd.Read(t.Context(), 100)
+	}
+	c.Advance(time.Second)
+	if since, last := rd.(flow.Listener).Heard(); since != time.Unix(1000, 0) || last != time.Unix(1001, 0) {
+		t.Errorf("live it answered from %s to %s", since, last)
 	}
 }

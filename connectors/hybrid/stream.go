@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
@@ -25,12 +28,14 @@ type stream struct {
 	columns           []int // of the history, for fields
 	fields            []types.Field
 	live              flow.Stream
+	clock             clock.Clock
 	offsets           connectors.Offsets
 	cuts              map[string]int64 // by split: the first offset that is read live
 	ends              map[string]int64 // by split: behind the last record of the history
 }
 
-// measure finds the end of the history in each partition, and holds the given offsets against it.
+// measure finds the end of the history in each partition. Given offsets are held against it when a split is opened in the history: one that is
+// live already needs none of it.
 func (s *stream) measure(ctx context.Context) error {
 	s.ends = map[string]int64{}
 	err := s.scan(ctx, nil, nil, func(b arrow.RecordBatch, partition, offset places) error {
@@ -50,11 +55,6 @@ func (s *stream) measure(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
-	}
-	for id, cut := range s.cuts {
-		if cut > s.ends[id] {
-			return s.gap(id, s.ends[id], cut)
-		}
 	}
 	for id, end := range s.ends {
 		if _, given := s.cuts[id]; !given {
@@ -231,18 +231,29 @@ func parsePosition(from flow.Position) (p position, err error) {
 // of the records behind the old one would be read in the wrong order, or twice.
 func (s *stream) Open(ctx context.Context, split flow.Split, from flow.Position) (flow.Reader, error) {
 	r := &reader{s: s, split: split, at: position{cut: s.cuts[split.ID]}}
+	if from != "" {
+		var err error
+		if r.at, err = parsePosition(from); err != nil {
+			return nil, errs.New(errs.State, "open", "%q is no position in %q", from, s.name)
+		}
+		if r.at.live != "" {
+			live, err := s.live.Open(ctx, split, r.at.live)
+			if err != nil {
+				return nil, err
+			}
+			r.goLive(live)
+			return r, nil
+		}
+		r.from = r.at.next
+	}
+	// What lies between is read from the history, and must be there: files of it may have been removed since the last run.
+	if end := s.ends[split.ID]; r.at.next < r.at.cut && end < r.at.cut {
+		return nil, s.gap(split.ID, end, r.at.cut)
+	}
 	if from == "" {
 		return r, s.held(ctx, split.ID, r.at.cut)
 	}
-	var err error
-	if r.at, err = parsePosition(from); err != nil {
-		return nil, errs.New(errs.State, "open", "%q is no position in %q", from, s.name)
-	}
-	r.from = r.at.next
-	if r.at.live != "" {
-		r.live, err = s.live.Open(ctx, split, r.at.live)
-	}
-	return r, err
+	return r, nil
 }
 
 // held refuses a splice behind which the live part does not have all records.
@@ -271,6 +282,36 @@ type reader struct {
 	from  int64 // the offset at which it was opened
 	scan  flow.Scan
 	live  flow.Reader
+
+	ears atomic.Pointer[ears] // nil: in the history
+}
+
+// ears is who knows when the live part answered, nil: nobody, and since when it is read.
+type ears struct {
+	flow.Listener
+	begun time.Time
+}
+
+// goLive notes the reader of the live part.
+func (r *reader) goLive(live flow.Reader) {
+	l, _ := live.(flow.Listener)
+	r.live = live
+	r.ears.Store(&ears{l, r.s.clock.Now()})
+}
+
+// Heard implements flow.Listener. In the history nothing has said yet that there is nothing more: a scan that takes long is no silence.
+func (r *reader) Heard() (since, last time.Time) {
+	e := r.ears.Load()
+	if e == nil {
+		return since, last
+	}
+	if since, last = e.begun, r.s.clock.Now(); e.Listener != nil { // otherwise reads that do not fail are answers
+		since, last = e.Listener.Heard()
+	}
+	if since.Before(e.begun) {
+		since = e.begun
+	}
+	return since, last
 }
 
 func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
@@ -361,7 +402,8 @@ func (r *reader) splice(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.live, r.at = live, at
+	r.goLive(live)
+	r.at = at
 	return nil
 }
 
