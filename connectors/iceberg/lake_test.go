@@ -193,7 +193,7 @@ func TestAppend(t *testing.T) {
 	s.commit(e)
 	s.commit(e) // its answer was lost
 	l.holds(t, nil, "1|a|10", "2|b|NULL", "3|c|30", "3|c|30")
-	if left, err := filepath.Glob(filepath.Join(l.dir, "n", "t", "data", "*")); err != nil || len(left) != 2 {
+	if left, err := filepath.Glob(filepath.Join(l.dir, "n.db", "t", "data", "*")); err != nil || len(left) != 2 {
 		t.Error(left, err)
 	}
 }
@@ -270,7 +270,7 @@ func TestTwoWriters(t *testing.T) {
 // A table by key is the query, epoch by epoch, whatever came and went, however it is partitioned; and a stream of it sums up to it.
 func TestByKey(t *testing.T) {
 	for _, by := range []string{"", "bucket(3, k)", "truncate(1, s)"} {
-		t.Run(by, func(t *testing.T) {
+		t.Run("by "+by, func(t *testing.T) {
 			l := newLake(t)
 			options := map[string]string{"key": "k"}
 			if by != "" {

@@ -30,8 +30,21 @@ func init() {
 	}
 }
 
-// local is the file system, where what was closed is durable.
+// local is the file system, where what was closed is durable. Names are taken as they are written, as the engine and other clients of Iceberg take them: a
+// folder k=a%2Fb is called so. LocalFS decodes what begins with file: so it gets plain paths.
 type local struct{ icebergio.LocalFS }
+
+func (l local) Open(name string) (icebergio.File, error)   { return l.LocalFS.Open(plainPath(name)) }
+func (l local) ReadFile(name string) ([]byte, error)       { return l.LocalFS.ReadFile(plainPath(name)) }
+func (l local) Remove(name string) error                   { return l.LocalFS.Remove(plainPath(name)) }
+func (l local) RemoveAll(name string) error                { return l.LocalFS.RemoveAll(plainPath(name)) }
+func (l local) ReadDir(name string) ([]fs.DirEntry, error) { return l.LocalFS.ReadDir(plainPath(name)) }
+func (l local) MkdirAll(name string) error                 { return l.LocalFS.MkdirAll(plainPath(name)) }
+func (l local) Mkdir(name string) error                    { return l.LocalFS.Mkdir(plainPath(name)) }
+func (l local) Stat(name string) (fs.FileInfo, error)      { return l.LocalFS.Stat(plainPath(name)) }
+func (l local) WalkDir(root string, f fs.WalkDirFunc) error {
+	return l.LocalFS.WalkDir(plainPath(root), f)
+}
 
 type syncedFile struct{ *os.File }
 
@@ -55,7 +68,7 @@ func syncFolder(name string) error {
 }
 
 func (l local) Create(name string) (icebergio.FileWriter, error) {
-	w, err := l.LocalFS.Create(name)
+	w, err := l.LocalFS.Create(plainPath(name))
 	if err != nil {
 		return nil, err
 	}
@@ -77,24 +90,28 @@ func (l local) WriteFile(name string, data []byte) error {
 }
 
 func (l local) Rename(from, to string) error {
-	if err := l.LocalFS.Rename(from, to); err != nil {
+	if err := l.LocalFS.Rename(plainPath(from), plainPath(to)); err != nil {
 		return err
 	}
 	return syncFolder(plainPath(to))
 }
 
 func (l local) RenameNoReplace(from, to string) error {
-	if err := l.LocalFS.RenameNoReplace(from, to); err != nil {
+	if err := l.LocalFS.RenameNoReplace(plainPath(from), plainPath(to)); err != nil {
 		return err
 	}
 	return syncFolder(plainPath(to))
 }
 
 func plainPath(name string) string {
-	if u, err := url.Parse(name); err == nil && u.Scheme == "file" {
-		return u.Path
+	rest, ok := strings.CutPrefix(name, "file:")
+	if !ok {
+		return name
 	}
-	return name
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		rest = strings.TrimPrefix(after, "localhost")
+	}
+	return rest
 }
 
 // bucket is S3 as iceberg-go sees it, for the time of one request.
