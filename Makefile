@@ -57,7 +57,7 @@ demo: setup ## one SQL text over Parquet and over Kafka, the same rows (KAFKA_BR
 	@tools/demo.sh
 
 .PHONY: test
-test: setup ## all tests but the long suites
+test: setup iceberg ## all tests but the long suites
 	@rm -rf build/skips && mkdir -p build/skips
 	$(GO_NOTED) go $$(go list ./... | grep -vE '^$(GO_MODULE)/(incremental|state)(/|$$)') ./state/pebble
 	$(GO_NOTED) go-race -race $(RACE)
