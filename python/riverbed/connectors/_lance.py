@@ -74,7 +74,11 @@ class _Table:
             )
 
     def latest(self) -> Any:
-        """Return the table as it is now, or None where there is none."""
+        """Return the table as it is now, or None where there is none.
+
+        AIDEV-NOTE: what was returned stays at its version. Were it moved in place, an epoch that was looked for in one
+        version would be committed upon a later one, which may have it already.
+        """
         if self._at is None:
             try:
                 self._at = self.lance.dataset(self.path, storage_options=self.storage)
@@ -82,8 +86,12 @@ class _Table:
                 if "not found" not in str(error).lower():
                     raise
                 return None
-        self._at.checkout_latest()
+        self._at = self._at.checkout_version(self._at.latest_version)
         return self._at
+
+    def again(self) -> Any:
+        """Return the table as it is now, to be changed in place."""
+        return self.lance.dataset(self.path, storage_options=self.storage)
 
     def commit(self, on: Any, operation: Any, said: dict[str, str]) -> Any:
         """Make one transaction, once. It fails where others came in between that it does not go with."""
@@ -149,7 +157,7 @@ class _Ledger:
 
     def note(self) -> None:
         """Note the marker where it is not forgotten."""
-        at = self.table.latest()
+        at = self.table.again()
         at.update_config({self._marker: json.dumps({"marker": self.marker, "version": self._version})})
         self._since = 0
 
@@ -239,7 +247,9 @@ class _Sink:
         options = given["options"]
         self._key: list[str] = options.get("key") or []
         self._columns = self._pa.schema([f for f in schema if not self._key or f.name != _WEIGHT])
+        # Epochs are committed while the rows of the next one are written.
         self._table = _Table(options["path"], options.get("storage_options") or [])
+        self._writes = _Table(options["path"], options.get("storage_options") or [])
         self._ledger = _Ledger(self._table, given["pipeline"]) if given["exactly_once"] else None
         self._waiting: list[Any] = []  # batches; with a key (step, batch)
         self._bytes = 0
@@ -299,7 +309,7 @@ class _Sink:
         self._waiting, self._bytes = [], 0
 
     def _write(self, rows: pyarrow.Table, schema: pyarrow.Schema) -> list[Any]:
-        made = self._table.write(self._table.latest(), rows, schema)
+        made = self._writes.write(self._writes.latest(), rows, schema)
         self._verified.update(file.path for f in made for file in f.files)
         return made
 
