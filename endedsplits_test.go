@@ -1,16 +1,22 @@
 package riverbed
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/riverbed/riverbed/checkpoint"
+	"github.com/riverbed/riverbed/connectors/host"
 	"github.com/riverbed/riverbed/core/flow"
 )
 
@@ -129,4 +135,101 @@ func TestChangesOfTablesArePutTogether(t *testing.T) {
 	if len(v.all()) != 7 {
 		t.Errorf("%v", v.all())
 	}
+}
+
+// twoParts is a host whose source has two parts of one row each. The first ends at once, the second when it is let go.
+type twoParts struct {
+	mu    sync.Mutex
+	parts map[int64]int // by reader
+	given map[int64]bool
+	stops map[int64]chan struct{}
+	read  atomic.Bool // the row of the second part was
+	go1   chan struct{}
+}
+
+func (p *twoParts) call(text []byte, _ arrow.RecordBatch) ([]byte, arrow.RecordBatch, error) {
+	var r struct {
+		Object int64
+		Call   string
+		With   struct {
+			Split    int
+			Position string
+		}
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var said any = struct{}{}
+	var rows arrow.RecordBatch
+	switch r.Call {
+	case "describe":
+		said, rows = host.Description{Splits: 2, Replayable: true, Where: "parts"}, batchOf(numbers)
+	case "reader":
+		p.parts[r.Object], p.given[r.Object], p.stops[r.Object] = r.With.Split, r.With.Position != "", make(chan struct{})
+	case "cancel":
+		close(p.stops[r.Object])
+	case "next":
+		part, stop := p.parts[r.Object], p.stops[r.Object]
+		switch {
+		case !p.given[r.Object]:
+			p.given[r.Object] = true
+			said, rows = host.Next{Beside: string(flow.Beside{Position: "1"}.Bytes())}, batchOf(numbers, row{int64(part), sec(int64(part))})
+		case part == 0:
+			said = host.Next{End: true}
+		default:
+			p.read.Store(true) // and was handed over, since more is asked for
+			p.mu.Unlock()
+			select {
+			case <-p.go1:
+				said = host.Next{End: true}
+			case <-stop:
+			}
+			p.mu.Lock()
+		}
+	}
+	answer, err := json.Marshal(said)
+	return answer, rows, err
+}
+
+// A stream whose parts end one by one ends in the run in which the last one does, whichever run the others ended in.
+func TestStreamsEndAfterARestart(t *testing.T) {
+	p := &twoParts{parts: map[int64]int{}, given: map[int64]bool{}, stops: map[int64]chan struct{}{}, go1: make(chan struct{})}
+	before := host.Registered()
+	host.Register(p.call)
+	t.Cleanup(func() { host.Register(before) })
+	url, got := t.TempDir(), []string{}
+	begin := func() *Handle {
+		t.Helper()
+		d := openDB(t, "checkpoint_url", url, "checkpoint_interval_ms", "1")
+		d.run("CREATE STREAM s WITH (connector = 'flight', location = 'grpc://host:1', path = 'a', event_time = 'ts')")
+		q := d.query("SELECT count(*) AS n FROM s GROUP BY TUMBLE(ts, INTERVAL '1 minute') EMIT ON WATERMARK")
+		to, err := q.Sink(SinkSpec{ID: "p", Func: func(_ context.Context, delta flow.Delta) error {
+			got = append(got, deltaLines(q.columns, delta)...)
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := to.Start(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	h := begin()
+	until(t, "one part has ended in a checkpoint", func() bool {
+		found, _ := filepath.Glob(filepath.Join(url, "p", "manifest-*.json"))
+		return p.read.Load() && len(found) > 0 && newestManifest(t, filepath.Join(url, "p")).Sources[0].Ended == 1
+	})
+	if err := h.Stop(false); err != nil {
+		t.Fatal(err)
+	}
+	h = begin()
+	close(p.go1)
+	if err := h.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, got, "+1 2")
 }
