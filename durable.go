@@ -9,6 +9,7 @@ import (
 
 	"github.com/riverbed/riverbed/checkpoint"
 	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/incremental"
@@ -242,16 +243,16 @@ func (d *durable) through(b *barrier) error {
 		b.sections = append(b.sections, checkpoint.Section{Kind: checkpoint.Once, Owner: sinkName, Rows: rows})
 	}
 	again := d.r.newRetry()
-	if err := again.within(ctx, func() error { return d.consolidate(ctx, b) }); err != nil {
+	if err := again.within(ctx, func(ctx context.Context) error { return d.consolidate(ctx, b) }); err != nil {
 		return checkpointFailed(err)
 	}
 	checkpoint.Phase(checkpoint.Uploading, m.Epoch)
-	if err := again.within(ctx, func() error { return d.store.Write(ctx, d.last, m, b.sections) }); err != nil {
+	if err := again.within(ctx, func(ctx context.Context) error { return d.store.Write(ctx, d.last, m, b.sections) }); err != nil {
 		return checkpointFailed(err)
 	}
 	checkpoint.Phase(checkpoint.Uploaded, m.Epoch)
 	checkpoint.Phase(checkpoint.Publishing, m.Epoch)
-	if err := again.within(ctx, func() error { return d.store.Publish(ctx, m) }); err != nil {
+	if err := again.within(ctx, func(ctx context.Context) error { return d.store.Publish(ctx, m) }); err != nil {
 		return checkpointFailed(err)
 	}
 	checkpoint.Phase(checkpoint.Published, m.Epoch)
@@ -272,7 +273,8 @@ func (d *durable) through(b *barrier) error {
 	checkpoint.Phase(checkpoint.Acknowledging, m.Epoch)
 	for i, in := range d.r.inputs {
 		if a, ok := in.stream.(flow.Acknowledger); ok && len(b.upTo[i]) > 0 {
-			if err := a.Acknowledge(ctx, b.upTo[i]); err != nil && !errs.As(err).Transient {
+			// A source that is away is told by the next checkpoint, or by the next run: nobody waits for it.
+			if err := a.Acknowledge((*clock.Patience)(nil).In(ctx), b.upTo[i]); err != nil && !errs.As(err).Transient {
 				return ofSource(in.info.Source.Name, err)
 			}
 		}
@@ -308,7 +310,7 @@ func (d *durable) commit(ctx context.Context, l checkpoint.Link, rows []arrow.Re
 // deliver makes an epoch visible, with those that are gathered in it.
 func (d *durable) deliver(ctx context.Context, e connectors.StagedEpoch) error {
 	checkpoint.Phase(checkpoint.Committing, e.Epoch)
-	err := d.r.newRetry().within(ctx, func() error { return d.sink.Commit(ctx, e) })
+	err := d.r.newRetry().within(ctx, func(ctx context.Context) error { return d.sink.Commit(ctx, e) })
 	if err != nil {
 		return err
 	}

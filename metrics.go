@@ -68,8 +68,12 @@ func (r *runner) metrics() Metrics {
 	m := r.stats
 	m.QueueRows = r.queued.Load()
 	if r.patience != nil {
-		var failure error
-		if m.Outages, failure = r.patience.Waiting(); failure != nil {
+		outages, since, failure := r.patience.Waiting()
+		more, sinceThen, other := r.sources.Waiting()
+		if failure == nil || other != nil && sinceThen.Before(since) {
+			failure = other
+		}
+		if m.Outages = outages + more; failure != nil {
 			m.WaitingFor = errs.As(failure).Message()
 		}
 	}

@@ -72,6 +72,21 @@ func TestPipelinesRideOutOutages(t *testing.T) {
 	}
 }
 
+// A commit that is away is waited for once, whoever tries it again within.
+func TestAnOutageOfTheSinkHasOneLimit(t *testing.T) {
+	c := hurry(t)
+	p := clock.NewPatience(c, 5*time.Minute)
+	away := errs.New(errs.Source, "commit", "nobody is there").AsTransient()
+	r := &runner{s: openDB(t).withClock(c).Session, patience: p}
+	begun := c.Now()
+	err := r.newRetry().within(p.In(t.Context()), func(ctx context.Context) error {
+		return r.newRetry().within(ctx, func(context.Context) error { return away })
+	})
+	if took := c.Now().Sub(begun); !errs.As(err).Transient || took < 5*time.Minute || took > 8*time.Minute {
+		t.Errorf("%v after %s", err, took)
+	}
+}
+
 // A pipeline that is stopped does not wait for a sink that is away; the epoch is committed when it is started again.
 func TestStopLeavesASinkThatIsAway(t *testing.T) {
 	v, dir := newVault(t), t.TempDir()

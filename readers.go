@@ -148,6 +148,7 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 	}
 	again := r.newRetry()
 	defer again.Done()
+	attempt := again.In(r.reading)
 	for {
 		// Asked before the splits, so that neither a change nor a last split is missed.
 		var changed <-chan struct{}
@@ -155,7 +156,7 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 		if own != nil {
 			changed, ended = own.Changed(), ended || own.Ended()
 		}
-		splits, err := st.Splits(r.reading)
+		splits, err := st.Splits(attempt)
 		if err != nil {
 			if again.again(r.reading, err) {
 				continue
@@ -206,10 +207,11 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 	defer rd.close()
 	again := r.newRetry()
 	defer again.Done()
+	attempt := again.In(r.reading)
 	stands := from != "" // the loop knows where the split begins
 	for {
 		g.pass(r.reading)
-		rows, err := rd.read(r.reading)
+		rows, err := rd.read(attempt)
 		f := fed{source: source, split: sp.ID, rows: rows, unknown: rd.unknown()}
 		switch {
 		case errors.Is(err, io.EOF):

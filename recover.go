@@ -87,7 +87,7 @@ func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id 
 			leave()
 		}
 	}()
-	again := func(ctx context.Context, do func() error) error { return r.newRetry().within(ctx, do) }
+	again := func(ctx context.Context, do func() error) error { return r.newRetry().within(ctx, func(context.Context) error { return do() }) }
 	var store *checkpoint.Store
 	if err := again(ctx, func() (err error) {
 		store, err = checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version,
@@ -155,7 +155,7 @@ func (d *durable) begin(ctx context.Context, q *Query, id string) error {
 func (d *durable) newest(ctx context.Context, q *Query, id string, prints map[string]string, text string) error {
 	again := d.r.newRetry()
 	var m *checkpoint.Manifest
-	if err := again.within(ctx, func() (err error) { m, err = d.store.Newest(ctx); return err }); err != nil {
+	if err := again.within(ctx, func(ctx context.Context) (err error) { m, err = d.store.Newest(ctx); return err }); err != nil {
 		return err
 	}
 	if m == nil {
@@ -165,7 +165,7 @@ func (d *durable) newest(ctx context.Context, q *Query, id string, prints map[st
 		for _, in := range d.r.inputs {
 			d.last.Sources = append(d.last.Sources, checkpoint.Source{Name: in.info.Source.Name})
 		}
-		if err := again.within(ctx, func() error { return d.store.Publish(ctx, d.last) }); err != nil {
+		if err := again.within(ctx, func(ctx context.Context) error { return d.store.Publish(ctx, d.last) }); err != nil {
 			return checkpointFailed(err)
 		}
 		return nil
@@ -188,7 +188,7 @@ func (d *durable) newest(ctx context.Context, q *Query, id string, prints map[st
 			return err
 		}
 	}
-	if err := again.within(ctx, func() (err error) { d.last, err = d.store.Fence(ctx); return err }); err != nil {
+	if err := again.within(ctx, func(ctx context.Context) (err error) { d.last, err = d.store.Fence(ctx); return err }); err != nil {
 		return checkpointFailed(err)
 	}
 	if changed {

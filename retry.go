@@ -27,11 +27,12 @@ func (t *retry) again(ctx context.Context, err error) bool {
 	return errs.As(err).Transient && t.Again(ctx, err)
 }
 
-// within runs f until it works, within the attempts and the patience that ctx brings. It waits as long as ctx lasts.
-func (t *retry) within(ctx context.Context, f func() error) error {
+// within runs f until it works, within the patience that ctx brings, or the attempts where it brings none. It waits as long as ctx lasts.
+func (t *retry) within(ctx context.Context, f func(ctx context.Context) error) error {
 	defer t.Done()
+	attempt := t.In(ctx)
 	for {
-		err := f()
+		err := f(attempt)
 		if err == nil || !t.again(ctx, err) {
 			return err
 		}

@@ -34,7 +34,8 @@ type runner struct {
 	finish   func(err error) error // may be nil: after the last step
 	plan     *plan.Query           // that the graph was built of
 	durable  *durable              // nil: the run does not survive its process
-	patience *clock.Patience       // of a pipeline; nil: what fails five times ends the run
+	patience *clock.Patience       // of a pipeline with its sink and its checkpoints; nil: what fails five times ends the run
+	sources  *clock.Patience       // and with what it reads, for which a run that is to end does not wait
 
 	caller      context.Context // its end is an error; stop and close are not
 	ctx         context.Context // of the loop
@@ -148,8 +149,9 @@ func (q *Query) newRunner(ctx context.Context, o runOptions) (*runner, error) {
 	g.RunIn(r.ctx)
 	reading := r.ctx
 	if o.patient {
-		r.patience = clock.NewPatience(q.s.clock, time.Duration(r.cfg.maxOutage)*time.Millisecond)
-		reading = r.patience.In(reading)
+		limit := time.Duration(r.cfg.maxOutage) * time.Millisecond
+		r.patience, r.sources = clock.NewPatience(q.s.clock, limit), clock.NewPatience(q.s.clock, limit)
+		reading = r.sources.In(reading)
 	}
 	r.reading, r.stopReading = context.WithCancel(reading)
 	r.stats.State, r.stats.Pipeline = "starting", o.name
@@ -321,8 +323,8 @@ func (r *runner) stop(drain bool) {
 	}
 }
 
-// giveUp ends what the sink waits for when the grace is over and a service still does not answer. It looks again until the run has ended: what
-// is slow may go on, and fail later.
+// giveUp ends what the sink waits for when a service has not answered for the whole grace. It looks again until the run has ended: what
+// is slow may go on, fail later, and work again.
 func (r *runner) giveUp() {
 	for wait := stopGrace; ; wait = time.Second {
 		select {
@@ -330,7 +332,7 @@ func (r *runner) giveUp() {
 			return
 		case <-r.s.clock.After(wait):
 		}
-		if _, failure := r.patience.Waiting(); failure != nil {
+		if failure := r.patience.Overdue(); failure != nil {
 			r.abandon(failure)
 			return
 		}

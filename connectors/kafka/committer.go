@@ -90,17 +90,19 @@ const patience = 10 * time.Minute
 
 // try does what needs the brokers until it succeeds, fails for good, or the patience is at its end: commit_timeout, or the run's.
 func (c *committer) try(ctx context.Context, do func(context.Context) error) error {
-	limit, again := patience, clock.Retry{Clock: c.clock, Attempts: math.MaxInt, First: firstWait, Longest: longestWait}
-	if p := clock.PatienceIn(ctx); c.settings.Has("commit_timeout") {
+	limit, told, p := patience, c.settings.Has("commit_timeout"), clock.PatienceIn(ctx)
+	switch {
+	case told:
 		limit = c.settings.Duration("commit_timeout")
-	} else if p != nil {
-		limit, again.Attempts = p.Limit(), attempts
+	case p != nil:
+		limit = p.Limit()
 	}
+	again := clock.Retry{Clock: c.clock, Attempts: math.MaxInt, Limit: limit, First: firstWait, Longest: longestWait}
 	defer again.Done()
 	begun := c.clock.Now()
 	for {
 		// A broker ends a transaction that takes longer, so to wait longer for one attempt is in vain.
-		attempt, cancel := context.WithTimeout(ctx, c.settings.Duration("transaction_timeout"))
+		attempt, cancel := context.WithTimeout(again.In(ctx), c.settings.Duration("transaction_timeout"))
 		err := c.watched(attempt, do)
 		cancel()
 		if err == nil {
@@ -108,14 +110,19 @@ func (c *committer) try(ctx context.Context, do func(context.Context) error) err
 		}
 		// AIDEV-NOTE: after any error the outcome of what was sent is unknown until the id was taken and the marker read again.
 		c.drop()
+		over := (told || p == nil) && c.clock.Now().Sub(begun) >= limit
 		switch {
 		case ctx.Err() != nil:
 			return errs.New(errs.Cancelled, "commit", "committing to the topic %q was cancelled: %w", c.topic, ctx.Err())
 		case final(err):
 			return err
-		case c.clock.Now().Sub(begun) >= limit, !again.Again(ctx, err) && ctx.Err() == nil:
-			return errs.New(errs.Source, "commit", "nothing could be committed to the topic %q for %s: %w", c.topic, limit, err).
-				WithHint("check that the brokers run and answer; the epoch is in the checkpoint and will be committed when the pipeline is started again").AsTransient()
+		case over, !again.Again(ctx, err) && ctx.Err() == nil:
+			e := errs.New(errs.Source, "commit", "nothing could be committed to the topic %q for %s: %w", c.topic, limit, err).
+				WithHint("check that the brokers run and answer; the epoch is in the checkpoint and will be committed when the pipeline is started again")
+			if over && told { // nobody is to try again
+				return e
+			}
+			return e.AsTransient()
 		}
 	}
 }
