@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import importlib
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 _MODULES = {"flight": "riverbed.connectors._flight", "lance": "riverbed.connectors._lance"}
 
 _objects: dict[int, Any] = {}
-_lock = threading.Lock()
 
 
 class TransientError(errors.RiverbedSourceError):
@@ -93,25 +91,48 @@ def call(request: int, size: int, array: int, schema: int, out: int, out_schema:
 def _answer(asked: dict[str, Any], rows: pyarrow.RecordBatch | None) -> tuple[dict[str, Any], Any]:
     number, name = asked["object"], asked["call"]
     if name == "close":
-        with _lock:
-            gone = _objects.pop(number, None)
+        gone = _objects.pop(number, None)
         if gone is not None:
             gone.close()
         return {}, None
     if name == "cancel":
-        if number in _objects:
-            _objects[number].cancel()
+        there = _objects.get(number)
+        if there is not None:
+            there.cancel()
         return {}, None
     if number not in _objects:
-        module = importlib.import_module(_MODULES[asked["connector"]])
-        made = module.open(name, asked.get("with") or {}, rows)
-        with _lock:
-            _objects[number] = made
+        _open(number, asked, rows)
         return {}, None
     method: Callable[..., Any] = getattr(_objects[number], name)
     given = asked.get("with") or {}
     said = method(**given) if rows is None else method(rows, **given)
     return said if isinstance(said, tuple) else (said or {}, None)
+
+
+def _open(number: int, asked: dict[str, Any], rows: pyarrow.RecordBatch | None) -> None:
+    """Make an object. It may be cancelled all the while, so what takes long it does in its method connect.
+
+    When it fails the library closes what there is.
+    """
+    opening = _objects[number] = _Opening()
+    made = importlib.import_module(_MODULES[asked["connector"]]).open(asked["call"], asked.get("with") or {}, rows)
+    _objects[number] = made
+    if opening.cancelled:  # asked behind the line before: who cancels sees the one or the other
+        made.cancel()
+    if hasattr(made, "connect"):
+        made.connect()
+
+
+class _Opening:
+    """Stands for an object until it is made."""
+
+    cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    def close(self) -> None:
+        """Nothing was made."""
 
 
 def cancel_all() -> None:

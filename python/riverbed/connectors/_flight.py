@@ -48,6 +48,7 @@ class _Service:
         self.location = options["location"]
         self._clients: dict[str, Any] = {}
         self._cancelled = threading.Event()
+        self._waiting: set[threading.Event] = set()
         self._token: list[tuple[bytes, bytes]] | None = None
 
     def __str__(self) -> str:
@@ -129,7 +130,8 @@ class _Service:
         if not user:
             return []
         limit = self.flight.FlightCallOptions(timeout=self.options["timeout"])
-        header, value = self.client().authenticate_basic_token(user, password, limit)
+        client = self.client()
+        header, value = self.within(lambda: client.authenticate_basic_token(user, password, limit))
         if header:
             return [(header, value)]
         # A service that wants both with every call gives no token.
@@ -146,15 +148,19 @@ class _Service:
         """Return ticket and locations of each part, and what the service says of the whole; None for a ticket."""
         if ticket := self.options.get("ticket"):
             return [(self.flight.Ticket(ticket.encode()), [])], None
-        info = self.client().get_flight_info(self.descriptor(), self.call_options())
+        client, options = self.client(), self.call_options()
+        info = self.within(lambda: client.get_flight_info(self.descriptor(), options))
         parts = []
         for endpoint in info.endpoints:
             places = ["" if place.uri in _SAME else place.uri.decode() for place in endpoint.locations]
             parts.append((endpoint.ticket, places))
         return parts, info
 
-    def within(self, call: Callable[[], T], limit: float) -> T:
-        """Run a call that cannot be cancelled; who does not want to wait for its end leaves it behind."""
+    def within(self, call: Callable[[], T], calls: int = 1) -> T:
+        """Run what cannot be cancelled.
+
+        Who does not want to wait for its end, or for longer than so many calls may take, leaves it behind.
+        """
         done: list[Any] = []
         ready = threading.Event()
 
@@ -165,26 +171,28 @@ class _Service:
                 done.append((None, error))
             ready.set()
 
-        self._ready = ready
-        threading.Thread(target=work, name="riverbed-flight", daemon=True).start()
-        answered = ready.wait(limit)
+        limit = calls * self.options["timeout"]
+        self._waiting.add(ready)
+        try:
+            if not self._cancelled.is_set():  # asked behind the line before: who cancels sets this first
+                threading.Thread(target=work, name="riverbed-flight", daemon=True).start()
+                ready.wait(limit)
+        finally:
+            self._waiting.discard(ready)
         if not done:
             if self._cancelled.is_set():
                 raise _host.failed("it was cancelled", kind=RiverbedCancelledError)
-            assert not answered
             raise _host.failed(f"{self} has not answered within {limit:g} s", kind=_host.TransientError)
         value, error = done[0]
         if error is not None:
             raise error
         return value  # type: ignore[no-any-return]
 
-    _ready: threading.Event | None = None
-
     def cancel(self) -> None:
         """Let what waits return."""
         self._cancelled.set()
-        if self._ready is not None:
-            self._ready.set()
+        for ready in list(self._waiting):
+            ready.set()
 
     def close(self) -> None:
         """Hang up."""
@@ -205,9 +213,8 @@ class _Source:
             parts, info = service.endpoints()
             schema = info.schema if info is not None else None
             if schema is None:
-                reader = service.within(
-                    lambda: _begin(service, parts[0], service.call_options(timeout=False)), service.options["timeout"]
-                )
+                options = service.call_options(timeout=False)
+                reader = service.within(lambda: _begin(service, parts[0], options))
                 schema = reader.schema
                 reader.cancel()
         about = {
@@ -247,23 +254,22 @@ def _begin(service: _Service, part: tuple[Any, list[str]], options: Any) -> Any:
 class _Reader:
     def __init__(self, service: _Service, split: int, position: str, names: list[str], schema: pyarrow.Schema) -> None:
         self.service, self._schema, self._names = service, schema, names
+        self._split, self._position = split, position
         self._reader: Any = None
-        headers = [("riverbed-position", position)] if position else []
-        try:
-            with service.errors("read"):
-                parts, _ = service.endpoints()
-                if split >= len(parts):
-                    raise _host.failed(
-                        f"{service} has {len(parts)} parts, and had {split + 1} or more when it was declared"
-                    )
-                options = service.call_options(*headers, timeout=False)
-                self._reader = service.within(
-                    lambda: _begin(service, parts[split], options), service.options["timeout"]
+
+    def connect(self) -> None:
+        """Begin to read."""
+        service, split = self.service, self._split
+        headers = [("riverbed-position", self._position)] if self._position else []
+        with service.errors("read"):
+            parts, _ = service.endpoints()
+            if split >= len(parts):
+                raise _host.failed(
+                    f"{service} has {len(parts)} parts, and had {split + 1} or more when it was declared"
                 )
-            self._check()
-        except BaseException:
-            self.close()
-            raise
+            options = service.call_options(*headers, timeout=False)
+            self._reader = service.within(lambda: _begin(service, parts[split], options))
+        self._check()
 
     def _check(self) -> None:
         have = self._reader.schema.names
@@ -326,12 +332,16 @@ class _Sink:
         self.service, self._schema = service, schema
         self._waiting: list[tuple[Any, bytes]] = []
         self._bytes = 0
-        self._staged = False
-        with service.errors("written"):
-            service.client()
-            service.call_options()  # who is not let in is told at once
+        self._told = ""  # beside the last rows of an epoch that has not ended
+
+    def connect(self) -> None:
+        """Find out at once who is not let in."""
+        with self.service.errors("written"):
+            self.service.client()
+            self.service.call_options()
 
     def write(self, rows: pyarrow.RecordBatch, beside: str) -> dict[str, Any]:
+        self._told = beside
         self._waiting.append((rows, beside.encode()))
         self._bytes += rows.nbytes
         return {"full": self._bytes >= _FULL}
@@ -342,7 +352,7 @@ class _Sink:
         if not messages:
             return
         with self.service.errors("written"):
-            self.service.within(lambda: self._put(messages), 2 * self.service.options["timeout"])
+            self.service.within(lambda: self._put(messages), 2)
         self._waiting, self._bytes = [], 0
 
     def _put(self, messages: list[tuple[Any, bytes]]) -> None:
@@ -358,10 +368,11 @@ class _Sink:
 
     def stage(self, epoch: int, beside: str = "") -> dict[str, Any]:
         """Have all rows taken. An epoch that has some, or a watermark to tell, ends with a message without rows."""
-        if self._waiting or beside:
-            said = json.loads(beside or self._waiting[-1][1])
+        if self._told or beside:
+            said = json.loads(beside or self._told)
             said["riverbed.barrier"] = str(epoch)
             self.flush([json.dumps(said, separators=(",", ":"), sort_keys=True).encode()])
+            self._told = ""
         return {"committable": None}
 
     def cancel(self) -> None:
