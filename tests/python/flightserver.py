@@ -38,6 +38,16 @@ class Auth(fl.ServerMiddlewareFactory):
         raise fl.FlightUnauthenticatedError(f"who are you with {said}?")
 
 
+class Handshake(fl.ServerAuthHandler):
+    """Lets calls be made that ask for a token; who asks is looked at by Auth."""
+
+    def authenticate(self, outgoing: Any, incoming: Any) -> None:
+        pass
+
+    def is_valid(self, token: bytes) -> bytes:
+        return b""
+
+
 class Gives(fl.ServerMiddleware):
     def sending_headers(self) -> dict[str, str]:
         return {"authorization": "Bearer sesame"}
@@ -65,6 +75,8 @@ class Service(fl.FlightServerBase):
         self.break_at: int | None = None  # rows after which a stream breaks off, once
         self.go = threading.Event()
         self.gets: list[str] = []
+        self.holds = threading.Event()  # from now on nobody is told where anything is
+        self.asked = threading.Event()  # somebody who is not has asked
 
     @property
     def uri(self) -> str:
@@ -72,6 +84,9 @@ class Service(fl.FlightServerBase):
 
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:
         what = descriptor.command.decode() if descriptor.command else "/".join(p.decode() for p in descriptor.path)
+        if self.holds.is_set():
+            self.asked.set()
+            self.go.wait()
         if what.startswith("parts"):
             endpoints = [fl.FlightEndpoint(f"part {i}".encode(), [self.uri]) for i in range(3)]
             return fl.FlightInfo(SCHEMA, descriptor, endpoints, 300, -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import pathlib
@@ -16,8 +17,10 @@ import pyarrow as pa
 import pytest
 
 import riverbed as rb
+from riverbed import _host
+from riverbed.connectors import _flight
 
-from .flightserver import SCHEMA, Auth, Service, rows
+from .flightserver import SCHEMA, Auth, Handshake, Service, beside, rows
 
 pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
@@ -108,6 +111,17 @@ def test_a_stream_that_waits_is_stopped(session: rb.Session, service: Service) -
     assert handle.metrics()["state"] == "stopped"
 
 
+def test_a_stream_that_is_being_opened_is_stopped(session: rb.Session, service: Service) -> None:
+    create(session, service, "forever", "STREAM", timeout="10m")
+    service.holds.set()
+    handle = session.sql("SELECT k FROM f").sink(lambda _: None).run(blocking=False)
+    service.asked.wait()
+    began = time.monotonic()
+    handle.stop()
+    assert time.monotonic() - began < 60
+    assert handle.metrics()["state"] == "stopped"
+
+
 def test_changes_have_weights(session: rb.Session, service: Service) -> None:
     create(session, service, "weighted", "STREAM")
     changes = stream(session, "SELECT k, s FROM f EMIT IMMEDIATE")
@@ -167,11 +181,9 @@ def test_a_table_is_refused_under_exactly_once(service: Service, tmp_path: pathl
     with rb.Session({"checkpoint_url": str(tmp_path / "c")}) as session:
         create(session, service)
         session.create_stream("g", source=rb.Flight(service.uri, command="kept"))
-        pipeline = session.sql("SELECT g.k FROM g JOIN f ON g.k = f.k").sink(
-            rb.Json(tmp_path / "out"), exactly_once=True
-        )
+        query = session.sql("SELECT g.k FROM g JOIN f ON g.k = f.k")
         with pytest.raises(rb.RiverbedExactlyOnceError, match='"f" cannot be read again'):
-            pipeline.run(until="latest")
+            query.sink(rb.Json(tmp_path / "out"), exactly_once=True)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -188,6 +200,23 @@ def test_rows_are_put(session: rb.Session, service: Service) -> None:
     last, beside = batches[-1]
     assert last.num_rows == 0
     assert "riverbed.barrier" in json.loads(beside)
+
+
+def test_an_epoch_ends_though_its_rows_are_gone(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_flight, "_FULL", 1)
+    given = {"options": {"location": service.uri, "path": ["out"], "timeout": 30.0}}
+    to = _flight.open("sink", given, rows(0, 0))
+    to.connect()
+    for epoch in (1, 2):
+        assert to.write(rows(epoch, 1), beside(step=epoch).decode()) == {"full": True}
+        to.flush()
+        for _ in range(2):  # the second has nothing to end
+            to.stage(epoch)
+    to.close()
+    said = [json.loads(b) for _, _, batches in service.puts for _, b in batches]
+    assert [(s["riverbed.step"], s.get("riverbed.barrier")) for s in said] == [
+        ("1", None), ("1", "1"), ("2", None), ("2", "2"),
+    ]  # fmt: skip
 
 
 def test_changes_are_put_with_weights(session: rb.Session, service: Service) -> None:
@@ -283,11 +312,12 @@ def test_a_service_that_does_not_answer(session: rb.Session, service: Service) -
 
 
 def test_token_and_password(session: rb.Session) -> None:
-    with Service(middleware={"auth": Auth()}) as service:
+    with Service(middleware={"auth": Auth()}, auth_handler=Handshake()) as service:
         for given in ({"token": "sesame"}, {"user": "app", "password": "open"}):
             session.sql("DROP TABLE IF EXISTS f")
             create(session, service, **given)
             assert session.sql("SELECT count(*) AS n FROM f").to_pylist() == [{"n": 20}]
+        session.sql("DROP TABLE f")
         with pytest.raises(rb.RiverbedSourceError, match="give a token") as raised:
             create(session, service, token="wr0ng", headers="x-key=hidden")
         assert "wr0ng" not in str(raised.value)
@@ -364,6 +394,47 @@ def test_memory_goes_back(session: rb.Session, service: Service) -> None:
     service.puts.clear()
     gc.collect()
     assert pa.total_allocated_bytes() - before < 1 << 16
+
+
+def test_objects_go_back(session: rb.Session, service: Service) -> None:
+    assert not _host._objects
+    create(session, service, "parts")
+    session.create_stream("g", source=rb.Flight(service.uri, command="breaks"))
+    session.sql("SELECT * FROM f").to_pylist()
+    with contextlib.closing(session.sql("SELECT k FROM f").batches()) as batches:  # and is not read to its end
+        next(batches)
+    service.break_at = 5
+    pipeline = session.sql("SELECT k FROM g").sink(rb.Flight(service.uri, path="out"))
+    with pytest.raises(rb.RiverbedSourceError, match="broke off"):
+        pipeline.run()
+    with pytest.raises(rb.RiverbedSourceError, match="cannot be read"):
+        session.create_table("h", source=rb.Flight(service.uri, command="nothing"))
+    assert not _host._objects
+
+
+def test_what_is_cancelled_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package of a connector may take seconds to be imported."""
+    cancelled: list[str] = []
+
+    class Made:
+        def cancel(self) -> None:
+            cancelled.append("made")
+
+        def connect(self) -> None:
+            cancelled.append("connected")
+
+        def close(self) -> None:
+            cancelled.append("closed")
+
+    def slow(*_: Any) -> Any:
+        _host._answer({"connector": "flight", "object": -1, "call": "cancel"}, None)
+        return Made()
+
+    monkeypatch.setattr(_flight, "open", slow)
+    _host._answer({"connector": "flight", "object": -1, "call": "source"}, None)
+    _host._answer({"connector": "flight", "object": -1, "call": "close"}, None)
+    assert cancelled == ["made", "connected", "closed"]
+    assert not _host._objects
 
 
 def test_types_of_other_layouts(session: rb.Session) -> None:
