@@ -6,10 +6,12 @@ import datetime
 import json
 import os
 import pathlib
+import queue
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +22,8 @@ import pytest
 import riverbed as rb
 from riverbed.connectors import _lance
 from riverbed.errors import RiverbedExactlyOnceError
+
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
 SCHEMA = pa.schema([("k", pa.int64()), ("s", pa.string())])
 WEIGHTED = SCHEMA.append(pa.field("__weight", pa.int64()))
@@ -186,19 +190,20 @@ PIPELINE = """
         sql = "SELECT k % 100 AS g, count(*) AS n FROM lines GROUP BY 1 EMIT IMMEDIATE"
         sink = rb.Lance(folder + "/t", key="g")
     pipeline = session.sql(sql).sink(sink, exactly_once=True, pipeline_id="p")
-    handle = pipeline.run(blocking=False)
-    import time
-    while handle.metrics()["rows_in"] < 4000 or handle.metrics()["epoch"] < 4:
-        if handle.wait(0.05):
-            break
+    def add():
         n = len(os.listdir(folder + "/in"))
-        if n < 40:
-            with open(f"{folder}/in/.new", "w") as out:
-                for i in range(100):
-                    out.write('{"k": %d}\\n' % (100 * n + i))
-            os.rename(f"{folder}/in/.new", f"{folder}/in/{n:04d}.json")
-    handle.stop()
-    print("ended", handle.metrics()["rows_in"])
+        with open(folder + "/.new", "w") as out:
+            for i in range(100):
+                out.write('{"k": %d}\\n' % (100 * n + i))
+        os.rename(folder + "/.new", f"{folder}/in/{n:04d}.json")
+
+    if not dies:
+        add()
+        pipeline.run(until="latest")
+        sys.exit()
+    handle = pipeline.run(blocking=False)
+    while not handle.wait(0.05):
+        add()
 """
 
 
@@ -284,6 +289,49 @@ def test_a_commit_that_was_on_its_way_when_it_was_taken_over(tmp_path: pathlib.P
     with pytest.raises(RiverbedExactlyOnceError, match="taken this pipeline over"):
         old.commit(1, "r:1", "r:0", one)
     assert len(table(tmp_path / "t")) == 1
+
+
+def test_rows_are_written_while_an_epoch_is_committed(tmp_path: pathlib.Path) -> None:
+    """What was looked at is what is committed upon, whatever the other thread sees of the table meanwhile."""
+    old, new = sink(tmp_path / "t"), sink(tmp_path / "t")
+    old.begin("r:0")
+    one = staged(old, 1, (1, "a"))
+    look = old._ledger._look
+
+    def and_then(at: Any, mine: bool = False) -> None:
+        look(at, mine)
+        if not mine and not table(tmp_path / "t"):
+            new.begin("")
+            new.commit(1, "r:1", "r:0", one)
+            staged(old, 2, (2, "b"))
+
+    old._ledger._look = and_then
+    with pytest.raises(RiverbedExactlyOnceError, match="taken this pipeline over"):
+        old.commit(1, "r:1", "r:0", one)
+    assert len(table(tmp_path / "t")) == 1
+
+
+def test_two_threads_of_a_sink(tmp_path: pathlib.Path) -> None:
+    w = sink(tmp_path / "t")
+    w.begin("r:0")
+    failed: list[BaseException] = []
+    epochs: queue.Queue[tuple[int, str]] = queue.Queue()
+
+    def commits() -> None:
+        try:
+            for _ in range(40):
+                epoch, what = epochs.get()
+                w.commit(epoch, f"r:{epoch}", f"r:{epoch - 1}", what)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=commits)
+    thread.start()
+    for epoch in range(1, 41):
+        epochs.put((epoch, staged(w, epoch, (epoch, "a"))))
+    thread.join()
+    assert not failed
+    assert sorted(r["k"] for r in table(tmp_path / "t")) == list(range(1, 41))
 
 
 @pytest.mark.parametrize("landed", [True, False])
