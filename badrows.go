@@ -19,33 +19,36 @@ import (
 // ruleOptions are what the rules need to know of the query.
 func (q *Query) ruleOptions() rules.Options { return rules.Options{Divert: q.divert} }
 
-// env is the session's for a batch run of the query.
-func (q *Query) env(ctx context.Context) *exec.Env {
-	env := q.s.env(ctx)
+// env is the session's for a batch run of the query, and what is to be called behind the end of that.
+func (q *Query) env(ctx context.Context) (env *exec.Env, ended func()) {
+	env = q.s.env(ctx)
 	if !q.divert {
-		return env
+		return env, func() {}
 	}
 	q.bad.Store(0)
 	name := q.s.runs.name("query")
 	env.Bad = func(rows []flow.BadRow) {
 		q.bad.Add(int64(len(rows)))
-		q.keepBad(q.s.bad, name, rows)
+		q.s.bad.add(name, q.badRows(name, rows))
 	}
-	return env
+	return env, func() { q.s.endKept(name, false) }
 }
 
 // BadRows is how many rows the last batch run has left out so far (on_error = 'bad').
 func (q *Query) BadRows() int64 { return q.bad.Load() }
 
-// keepBad books rows of __bad. Those of an expression name the query's text.
-func (q *Query) keepBad(to *keptRows, pipeline string, rows []flow.BadRow) {
-	for _, b := range rows {
+// badRows are rows of __bad. Those of an expression name the query's text.
+func (q *Query) badRows(run string, rows []flow.BadRow) [][]types.Value {
+	out := make([][]types.Value, len(rows))
+	for i, b := range rows {
+		out[i] = []types.Value{run, b.Source, b.Split, b.Position, b.Error, nil, b.Time.UnixMicro(), nil, nil, nil}
 		if b.Row == "" {
-			to.add(pipeline, b.Source, b.Split, b.Position, b.Error, b.Raw, b.Time.UnixMicro(), nil, nil, bytesOrNull(b.Key))
+			out[i][5], out[i][9] = b.Raw, bytesOrNull(b.Key)
 		} else {
-			to.add(pipeline, b.Source, b.Split, b.Position, b.Error, nil, b.Time.UnixMicro(), b.Row, q.text, nil)
+			out[i][7], out[i][8] = b.Row, q.text
 		}
 	}
+	return out
 }
 
 func bytesOrNull(b []byte) types.Value {

@@ -12,6 +12,7 @@ import (
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/incremental"
 )
 
@@ -76,7 +77,7 @@ func (d *durable) afterStep() error {
 		return err
 	}
 	now := d.r.s.clock.Now()
-	pressed := d.r.graph.Pressed() // state that may not leave memory before a checkpoint has it
+	pressed := d.r.graph.Pressed() || d.kept.full() // what may not leave memory before a checkpoint has it
 	if now.Before(d.due) && !pressed || d.steps == d.r.graph.Steps() || !d.settled() {
 		return nil
 	}
@@ -380,31 +381,39 @@ func checkpointFailed(err error) error {
 }
 
 // keptSince is what became late or bad since the last barrier, and what came of tables.
+//
+// AIDEV-NOTE: it has all rows, unlike what the session keeps of them: the rows of the log are numbered by where they stand. What bounds it is that
+// a barrier is taken when it is full.
 type keptSince struct {
-	late, bad *keptRows
+	late, bad []keptRow
 	tables    []tableDelta
 }
 
+// full reports whether the epoch should end for the sake of late and bad rows.
+func (k *keptSince) full() bool { return len(k.late)+len(k.bad) >= keptLimit }
+
 // keep notes a step's late and bad rows for the epoch.
-func (d *durable) keep(out incremental.Output) {
-	if d == nil || len(out.Late) == 0 && len(out.Bad) == 0 {
+func (d *durable) keep(k keptOfStep) {
+	if d == nil {
 		return
 	}
-	if d.kept.late == nil {
-		d.kept.late, d.kept.bad = newKeptRows(flow.LateRelation, lateFields), newKeptRows(flow.BadRelation, badFields)
+	for _, row := range k.late {
+		d.kept.late = append(d.kept.late, keptRow{values: row})
 	}
-	keepLate(d.kept.late, d.r.name, out)
-	d.r.q.keepBad(d.kept.bad, d.r.name, out.Bad)
+	for _, row := range k.bad {
+		d.kept.bad = append(d.kept.bad, keptRow{values: row})
+	}
 }
 
 func (k *keptSince) sections() []checkpoint.Section {
 	out := tableSections(k.tables)
 	for _, of := range []struct {
-		name string
-		rows *keptRows
-	}{{flow.LateRelation, k.late}, {flow.BadRelation, k.bad}} {
-		if of.rows != nil && len(of.rows.rows) > 0 {
-			out = append(out, checkpoint.Section{Kind: checkpoint.Log, Owner: of.name, Rows: of.rows.stored()})
+		name   string
+		fields []types.Field
+		rows   []keptRow
+	}{{flow.LateRelation, lateFields, k.late}, {flow.BadRelation, badFields, k.bad}} {
+		if len(of.rows) > 0 {
+			out = append(out, checkpoint.Section{Kind: checkpoint.Log, Owner: of.name, Rows: []arrow.RecordBatch{keptBatch(of.fields, of.rows)}})
 		}
 	}
 	return out
@@ -416,7 +425,7 @@ const sinkName = "sink"
 // restore brings a run that has not begun to where a manifest stands.
 func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 	r := d.r
-	var late, bad []arrow.RecordBatch
+	late, bad := keptTail{fields: lateFields}, keptTail{fields: badFields}
 	past := map[string]map[string]flow.Position{}                                          // by source
 	snap, err := restoreGraph(ctx, d.store, m, r.graph, func(s checkpoint.Section) error { // it looks whether the sources are the same
 		switch s.Owner {
@@ -427,10 +436,14 @@ func (d *durable) restore(ctx context.Context, m *checkpoint.Manifest) error {
 				past[s.Table] = map[string]flow.Position{}
 			}
 			splitsOf(s, past[s.Table])
-		case flow.LateRelation:
-			late = append(late, s.Rows...)
-		case flow.BadRelation:
-			bad = append(bad, s.Rows...)
+		case flow.LateRelation, flow.BadRelation:
+			tail := &late
+			if s.Owner == flow.BadRelation {
+				tail = &bad
+			}
+			for _, b := range s.Rows {
+				tail.take(b, m.Rows(checkpoint.Log, s.Owner, ""))
+			}
 		}
 		return nil
 	})

@@ -49,9 +49,11 @@ func init() {
 	}
 }
 
-func newVault(t *testing.T) *vault {
+func newVault(t *testing.T) *vault { return newNamedVault(t.Name()) }
+
+func newNamedVault(name string) *vault {
 	v := &vault{rows: map[string]int{}, markers: map[string]connectors.Marker{}, staged: map[string][]string{}, fail: func(bool) error { return nil }}
-	vaults[t.Name()] = v
+	vaults[name] = v
 	return v
 }
 

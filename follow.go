@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -70,11 +71,16 @@ func (k *keptRows) skip(run string) {
 	k.log(run).own = true
 }
 
-// look wakes those who follow, as when a run has ended.
-func (k *keptRows) look() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.wake()
+// endKept tells those who follow that a run has ended. The name of a durable one comes back with it, those of others never do.
+func (s *Session) endKept(run string, durable bool) {
+	for _, k := range []*keptRows{s.late, s.bad} {
+		k.mu.Lock()
+		if l := k.logs[run]; l != nil {
+			l.over = !durable
+		}
+		k.wake()
+		k.mu.Unlock()
+	}
 }
 
 // changed is closed at the next change.
@@ -237,20 +243,17 @@ func (r *keptReader) fromMemory(limit int) (rows []keptRow, missing int64, news 
 		return nil, 0, nil, errs.New(errs.State, "read", "%s: %d rows of the pipeline %q were taken, and its checkpoints know of %d: they are older than those of the pipeline that follows it", k.name, r.at.number, r.run, l.shown).
 			WithHint("restore the checkpoints of both pipelines of one time, or give the one that follows another id")
 	}
-	first := l.next
-	for _, row := range k.rows {
-		if row.values[0] != r.run {
-			continue
-		}
-		first = min(first, row.number)
-		if row.number >= r.at.number && row.number < l.shown && len(rows) < limit {
-			rows = append(rows, row)
-		}
-	}
-	if missing = min(first, l.shown) - r.at.number; missing > 0 {
+	first := l.next - int64(len(l.rows))
+	switch missing = min(first, l.shown) - r.at.number; {
+	case missing > 0:
 		return nil, missing, news, nil
+	case r.at.number < l.shown:
+		rows = l.rows[r.at.number-first : l.shown-first]
+		return slices.Clone(rows[:min(len(rows), limit)]), 0, news, nil
+	case l.over:
+		return nil, 0, nil, io.EOF
 	}
-	return rows, 0, news, nil
+	return nil, 0, news, nil
 }
 
 // load reads rows of the log again that memory had no room for.
@@ -259,25 +262,39 @@ func (r *keptReader) load(ctx context.Context, missing int64) error {
 		return errs.New(errs.Source, "read", "%d rows of %s of the run %q were dropped before they were taken: %d are kept", missing, r.of.k.name, r.run, keptLimit).
 			WithHint("set checkpoint_url: the checkpoints keep all of them")
 	}
-	rows, err := readKept(ctx, r.of.s.cfg.Load().checkpointURL, r.run, r.of.k.name)
-	if err != nil {
-		return err
-	}
+	upTo := r.at.number + min(missing, keptLimit) // the rest the next time: memory is for no more
 	var number int64
-	for _, b := range rows {
+	began, err := readKept(ctx, r.of.s.cfg.Load().checkpointURL, r.run, r.of.k.name, func(b arrow.RecordBatch) error {
 		n := b.NumRows()
-		if skip := max(r.at.number-number, 0); skip < n {
-			take := min(n, r.at.number+missing-number)
-			if take > skip {
-				r.old = append(r.old, b.NewSlice(skip, take))
-			}
+		if skip, take := max(r.at.number-number, 0), min(n, upTo-number); skip < take {
+			r.old = append(r.old, b.NewSlice(skip, take))
 		}
-		number += n
-	}
-	if number < r.at.number+missing {
+		if number += n; number >= upTo {
+			return errStopped
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		r.old = nil
+		return err
+	case began != r.at.began:
+		r.old = nil
+		return r.other()
+	case number < upTo:
 		return errs.New(errs.State, "read", "the checkpoints of the pipeline %q have %d rows of %s, and it has shown %d", r.run, number, r.of.k.name, r.at.number+missing)
 	}
 	return nil
+}
+
+// other is for checkpoints of another run than the one that was met: it has begun anew meanwhile, which the next look tells, or they were replaced.
+func (r *keptReader) other() error {
+	r.of.k.mu.Lock()
+	defer r.of.k.mu.Unlock()
+	if r.of.k.log(r.run).began != r.at.began {
+		return nil
+	}
+	return errs.New(errs.State, "read", "the checkpoints of the pipeline %q are of another run than the one that is followed: somebody has replaced them", r.run)
 }
 
 // fromOld gives the next of the rows that were read again.
@@ -301,29 +318,27 @@ func (r *keptReader) fromOld(limit int) (flow.Rows, bool) {
 
 func (r *keptReader) Close() error { return nil }
 
-// readKept reads the late or bad rows of a pipeline from its newest checkpoint, in their order.
-func readKept(ctx context.Context, url, pipeline, name string) ([]arrow.RecordBatch, error) {
+// readKept visits the late or bad rows of a pipeline in its newest checkpoint, in their order, until errStopped. It says which run they are of.
+func readKept(ctx context.Context, url, pipeline, name string, visit func(arrow.RecordBatch) error) (run string, err error) {
 	store, err := checkpointsOf(ctx, url, pipeline)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer func() { _ = store.Close() }() // it holds nothing
 	m, err := store.Newest(ctx)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if m == nil {
-		return nil, noCheckpoints(pipeline, url)
+		return "", noCheckpoints(pipeline, url)
 	}
 	release, err := store.Hold(ctx, m.Epoch)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer release()
-	var out []arrow.RecordBatch
-	err = store.Log(ctx, m, name, "", func(b arrow.RecordBatch) error {
-		out = append(out, b)
-		return nil
-	})
-	return out, err
+	if err = store.Log(ctx, m, name, "", visit); errors.Is(err, errStopped) {
+		err = nil
+	}
+	return m.Run, err
 }

@@ -179,9 +179,9 @@ func TestFollowedBeginsAnew(t *testing.T) {
 	// A follower that has ended does not go on, so this one stops instead.
 	s := openDB(t, "checkpoint_url", url, "checkpoint_interval_ms", "1")
 	k := s.bad
-	k.replace("q", nil)
+	k.replace("q", keptTail{})
 	for range 5 {
-		k.append(row{"q", "s", "a", "1", "no", nil, int64(0), nil, nil, nil})
+		k.append("q", row{"q", "s", "a", "1", "no", nil, int64(0), nil, nil, nil})
 	}
 	s.beginKept("q", "first", false)
 	open := func(at keptPosition) *keptReader {
@@ -217,14 +217,18 @@ func TestFollowedFromCheckpoints(t *testing.T) {
 		t.Fatal(found)
 	}
 	s := openDB(t, "checkpoint_url", url)
-	all, err := readKept(t.Context(), url, "p", flow.BadRelation)
+	all := keptTail{fields: badFields}
+	run, err := readKept(t.Context(), url, "p", flow.BadRelation, func(b arrow.RecordBatch) error {
+		all.take(b, 7)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.bad.replace("p", all)
-	s.beginKept("p", "r", false)
-	s.bad.rows = s.bad.rows[5:] // memory was full
-	rd := &keptReader{of: &keptStream{s: s.Session, k: s.bad, durable: true}, run: "p", at: keptPosition{1, "r"}}
+	s.beginKept("p", run, false)
+	s.bad.drop(5) // memory was full
+	rd := &keptReader{of: &keptStream{s: s.Session, k: s.bad, durable: true}, run: "p", at: keptPosition{1, run}}
 	got := map[string]int{}
 	for rd.at.number < 7 {
 		rows, err := rd.Read(t.Context(), 2)

@@ -42,7 +42,7 @@ type keptRows struct {
 	name   string // __late or __bad
 	fields []types.Field
 	mu     sync.Mutex
-	rows   []keptRow
+	rows   []keptRow           // of all runs, as they came; what is in it does not change, so that a scan needs the lock for a moment only
 	logs   map[string]*keptLog // by the run, which the first column names
 	news   chan struct{}       // closed when those who follow may find something; nil: nobody waits
 }
@@ -55,11 +55,13 @@ type keptRow struct {
 
 // keptLog is what is known of the rows of one run.
 type keptLog struct {
-	next    int64  // number of the next row
-	shown   int64  // followers see the rows before: those of a durable run when their epoch is
-	began   string // of a durable run: which one, as its manifests name it
+	rows    []keptRow // those that are in memory: the last ones
+	next    int64     // number of the next row
+	shown   int64     // followers see the rows before: those of a durable run when their epoch is
+	began   string    // of a durable run: which one, as its manifests name it
 	durable bool
 	own     bool // of a run that follows: it is not followed
+	over    bool // nothing comes any more, and no other run gets its name
 }
 
 func newKeptRows(name string, fields []types.Field) *keptRows {
@@ -76,23 +78,40 @@ func (k *keptRows) log(run string) *keptLog {
 	return l
 }
 
-func (k *keptRows) add(row ...types.Value) {
+// add takes rows of a run, and wakes those who follow once.
+func (k *keptRows) add(run string, rows [][]types.Value) {
+	if len(rows) == 0 {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.append(row)
-	if l := k.log(row[0].(string)); !l.durable {
+	for _, row := range rows {
+		k.append(run, row)
+	}
+	if l := k.log(run); !l.durable {
 		l.shown = l.next
 		k.wake()
 	}
 }
 
-func (k *keptRows) append(row []types.Value) {
+func (k *keptRows) append(run string, values []types.Value) {
 	if len(k.rows) >= keptLimit {
-		k.rows = append([]keptRow{}, k.rows[keptLimit/8:]...)
+		k.drop(keptLimit / 8)
 	}
-	l := k.log(row[0].(string))
-	k.rows = append(k.rows, keptRow{l.next, row})
+	l := k.log(run)
+	row := keptRow{l.next, values}
+	k.rows, l.rows = append(k.rows, row), append(l.rows, row)
 	l.next++
+}
+
+// drop forgets the oldest rows. They are locked.
+func (k *keptRows) drop(n int) {
+	for _, row := range k.rows[:n] {
+		l := k.log(row.values[0].(string))
+		l.rows[0] = keptRow{} // its values may go before what they lay in
+		l.rows = l.rows[1:]
+	}
+	k.rows = slices.Clone(k.rows[n:])
 }
 
 // wake tells those who follow that there is something to look at. The rows are locked.
@@ -103,19 +122,32 @@ func (k *keptRows) wake() {
 	}
 }
 
-// replace makes what a run has kept that of its checkpoints: it may have run in this session before. The first column names the run.
-func (k *keptRows) replace(run string, batches []arrow.RecordBatch) {
+// replace makes what a run has kept that of its checkpoints: it may have run in this session before.
+func (k *keptRows) replace(run string, by keptTail) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.rows = slices.DeleteFunc(slices.Clone(k.rows), func(r keptRow) bool { return r.values[0] == run })
-	k.logs[run] = &keptLog{}
-	for _, b := range batches {
-		for r := range int(b.NumRows()) {
-			row := keptValues(k.fields, b, r)
-			row[0] = run // of a savepoint it may be another
-			k.append(row)
-		}
+	k.logs[run] = &keptLog{next: by.next - int64(len(by.rows))}
+	for _, row := range by.rows {
+		row[0] = run // of a savepoint it may be another
+		k.append(run, row)
 	}
+}
+
+// keptTail is a log that is read from checkpoints: it counts all rows and has the values of those that memory has room for.
+type keptTail struct {
+	fields []types.Field
+	next   int64
+	rows   [][]types.Value
+}
+
+// take reads on; all is how many rows there are.
+func (t *keptTail) take(b arrow.RecordBatch, all int64) {
+	n := b.NumRows()
+	for r := max(all-keptLimit-t.next, 0); r < n; r++ {
+		t.rows = append(t.rows, keptValues(t.fields, b, int(r)))
+	}
+	t.next += n
 }
 
 // keptValues is a row of a checkpoint. One of an earlier version has fewer columns.
@@ -130,15 +162,9 @@ func keptValues(fields []types.Field, b arrow.RecordBatch, r int) []types.Value 
 // batches are the rows with their numbers.
 func (k *keptRows) batches() []arrow.RecordBatch {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	return []arrow.RecordBatch{keptBatch(k.Fields(), k.rows)}
-}
-
-// stored are the rows as checkpoints have them.
-func (k *keptRows) stored() []arrow.RecordBatch {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return []arrow.RecordBatch{keptBatch(k.fields, k.rows)}
+	rows := k.rows
+	k.mu.Unlock()
+	return []arrow.RecordBatch{keptBatch(k.Fields(), rows)}
 }
 
 func keptBatch(fields []types.Field, rows []keptRow) arrow.RecordBatch {
@@ -178,18 +204,23 @@ func (k *keptRows) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, err
 	return newChunkScan(chunksOf(k.batches()), k.Fields(), req), nil
 }
 
-// keep books a step's late and bad rows.
-func (s *Session) keep(q *Query, pipeline string, out incremental.Output) {
-	keepLate(s.late, pipeline, out)
-	q.keepBad(s.bad, pipeline, out.Bad)
-}
+// keptOfStep are the late and the bad rows of a step.
+type keptOfStep struct{ late, bad [][]types.Value }
 
-func keepLate(to *keptRows, pipeline string, out incremental.Output) {
+func (q *Query) kept(run string, out incremental.Output) keptOfStep {
+	k := keptOfStep{bad: q.badRows(run, out.Bad)}
 	for _, l := range out.Late {
 		for _, row := range rowTexts(l.Batch) {
-			to.add(pipeline, l.Source, l.Split, int64(out.Delta.Step), row.text, row.weight)
+			k.late = append(k.late, []types.Value{run, l.Source, l.Split, int64(out.Delta.Step), row.text, row.weight})
 		}
 	}
+	return k
+}
+
+// keep books them.
+func (s *Session) keep(run string, k keptOfStep) {
+	s.late.add(run, k.late)
+	s.bad.add(run, k.bad)
 }
 
 type rowText struct {

@@ -289,12 +289,9 @@ func (m *Manual) Step() (flow.Delta, error) {
 	if err != nil {
 		return flow.Delta{}, errs.As(m.q.failedStep(m.graph, in, err)).WithSQL(m.query.SQL)
 	}
-	for _, l := range out.Late {
-		for _, row := range rowTexts(l.Batch) {
-			m.late.add("manual", l.Source, l.Split, int64(out.Delta.Step), row.text, row.weight)
-		}
-	}
-	m.q.keepBad(m.bad, "manual", out.Bad)
+	kept := m.q.kept("manual", out)
+	m.late.add("manual", kept.late)
+	m.bad.add("manual", kept.bad)
 	if err := m.save(); err != nil {
 		return flow.Delta{}, err
 	}

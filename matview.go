@@ -80,6 +80,7 @@ func (v *matView) follow() error {
 	v.run.tables.wait = true
 	if !v.s.runs.add(v) {
 		v.run.cancel()
+		_ = v.run.graph.Close()
 		return v.s.usable()
 	}
 	v.run.start(func() {
@@ -106,7 +107,7 @@ func (v *matView) load(ctx context.Context) error {
 	var err error
 	var out incremental.Output
 	if v.rows, out, err = v.build(ctx, held); err == nil {
-		v.s.keep(v.query, v.name, out)
+		v.s.keep(v.name, v.query.kept(v.name, out))
 		err = v.catchUp(ctx) // most of it here, where nobody waits
 	}
 	if err != nil {
@@ -205,7 +206,7 @@ func (v *matView) step(ctx context.Context, in incremental.Input) (incremental.O
 
 // show books what a change made of the view.
 func (v *matView) show(r stepped) {
-	v.s.keep(v.query, v.name, r.out)
+	v.s.keep(v.name, v.query.kept(v.name, r.out))
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.err != nil {

@@ -60,6 +60,7 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 		r.cancel()
 		_ = r.durable.close()
 		_ = w.sink.close()
+		_ = r.graph.Close()
 		return nil, s.usable()
 	}
 	w.ctx, r.abandon = context.WithCancelCause(r.patience.In(ctx))
@@ -77,8 +78,7 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 	go w.work(r.cancel)
 	r.start(func() {
 		s.runs.remove(h)
-		s.late.look()
-		s.bad.look()
+		s.endKept(r.name, r.durable != nil)
 	})
 	return h, nil
 }

@@ -189,12 +189,13 @@ func (q *Query) runPlan(ctx context.Context, opt *plan.Query, prof *exec.Profile
 		stop()
 		return nil, q.s.usable()
 	}
-	env := q.env(ctx)
+	env, ended := q.env(ctx)
 	env.Profile = prof
 	var err error
 	end := func() {
 		q.s.runs.remove(out)
 		stop()
+		ended()
 	}
 	if out.Result, err = exec.Run(ctx, opt.Root, env, end); err != nil {
 		end()

@@ -142,8 +142,8 @@ func (d *durable) begin(ctx context.Context, q *Query, id string) error {
 		}
 	}
 	if d.last.Step == 0 { // it begins anew: what another run of its name has left in the session is not its own
-		d.r.s.late.replace(id, nil)
-		d.r.s.bad.replace(id, nil)
+		d.r.s.late.replace(id, keptTail{})
+		d.r.s.bad.replace(id, keptTail{})
 	}
 	d.r.s.beginKept(id, d.last.Run, q.follows)
 	d.epoch, d.r.stats.Epoch = d.last.Epoch, int64(d.last.Epoch)

@@ -2,7 +2,9 @@ package riverbed
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,15 +23,15 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// A replay is a pipeline of its own: its rows are those of __bad, its sink is where the source reads them from, and its position is the set of
-// the numbers that went back (ADR 39). So a row goes back once, however often and in whatever parts replays are asked for, and wherever one ends.
+// A replay is a pipeline of its own: its rows are those of __bad, its sink is where the source reads them from, and its position is the run whose rows they are
+// and the set of the numbers that went back (ADR 39): a run that begins anew numbers anew. So a row goes back once, however often and in whatever parts replays are asked for, and wherever one ends.
 
 // ReplaySpec says which bad rows go back, and where to.
 type ReplaySpec struct {
 	URL      string `json:"url"`      // of the pipeline's checkpoints; "": the session's
 	Pipeline string `json:"pipeline"` // whose rows
 	Source   string `json:"source"`   // only rows of this stream; "": of the one that all are of
-	Repaired string `json:"repaired"` // a file with the columns number and raw, and key where there is one: these rows, as they are there
+	Repaired string `json:"repaired"` // a file with the columns number and raw (or raw_base64), and key where there is one: these rows, as they are there
 	Into     string `json:"into"`     // a sink of the session; "": the topic or the folder of the stream
 }
 
@@ -60,11 +62,14 @@ func (s *Session) Replay(ctx context.Context, spec ReplaySpec) (ReplayReport, er
 	if spec.URL == "" {
 		spec.URL = s.cfg.Load().checkpointURL
 	}
-	logged, err := readKept(ctx, spec.URL, spec.Pipeline, flow.BadRelation)
+	var rows []replayRow
+	run, err := readKept(ctx, spec.URL, spec.Pipeline, flow.BadRelation, func(b arrow.RecordBatch) error {
+		rows = replayable(rows, b)
+		return nil
+	})
 	if err != nil {
 		return report, err
 	}
-	rows := replayable(logged)
 	if spec.Repaired != "" {
 		if rows, err = s.repaired(ctx, rows, spec); err != nil {
 			return report, err
@@ -81,7 +86,7 @@ func (s *Session) Replay(ctx context.Context, spec ReplaySpec) (ReplayReport, er
 	if err != nil {
 		return report, err
 	}
-	st := &replayStream{rows: rows, done: make(chan struct{})}
+	st := &replayStream{run: run, rows: rows, done: make(chan struct{})}
 	if err := s.runReplay(ctx, st, to, replayID(spec, source)); err != nil {
 		return report, err
 	}
@@ -130,24 +135,26 @@ type replayRow struct {
 	raw, key []byte // raw nil: an expression failed on it, or there was no value
 }
 
-func replayable(logged []arrow.RecordBatch) []replayRow {
-	var out []replayRow
-	for _, b := range logged {
-		for r := range int(b.NumRows()) {
-			row := keptValues(badFields, b, r)
-			n := replayRow{number: int64(len(out))}
-			n.source, _ = row[1].(string)
-			n.raw, _ = row[5].([]byte)
-			n.key, _ = row[9].([]byte)
-			out = append(out, n)
-		}
+// replayable adds the rows of a batch of the log.
+func replayable(out []replayRow, b arrow.RecordBatch) []replayRow {
+	for r := range int(b.NumRows()) {
+		row := keptValues(badFields, b, r)
+		n := replayRow{number: int64(len(out))}
+		n.source, _ = row[1].(string)
+		n.raw, _ = row[5].([]byte)
+		n.key, _ = row[9].([]byte)
+		out = append(out, n)
 	}
 	return out
 }
 
 // repaired are the rows that a file names, with the bytes that it gives them.
 func (s *Session) repaired(ctx context.Context, have []replayRow, spec ReplaySpec) ([]replayRow, error) {
-	q, err := s.Query(ctx, "SELECT * FROM '"+strings.ReplaceAll(spec.Repaired, "'", "''")+"'", nil)
+	from := "'" + strings.ReplaceAll(spec.Repaired, "'", "''") + "'"
+	if name := strings.ToLower(filepath.Base(spec.Repaired)); strings.Contains(name, ".json") || strings.Contains(name, ".ndjson") {
+		from = fmt.Sprintf("read_json(%s, sample_size = %d)", from, math.MaxInt32) // raw_base64 may stand in the last row only
+	}
+	q, err := s.Query(ctx, "SELECT * FROM "+from, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +163,10 @@ func (s *Session) repaired(ctx context.Context, have []replayRow, spec ReplaySpe
 		at[strings.ToLower(f.Name)] = i
 	}
 	number, okNumber := at["number"]
-	raw, okRaw := at["raw"]
-	if !okNumber || !okRaw {
-		return nil, errs.New(errs.Schema, "replay", "%s needs the columns number and raw: which row of __bad it is, and its bytes", spec.Repaired).
+	_, okRaw := at["raw"]
+	_, okBase64 := at["raw_base64"]
+	if !okNumber || !okRaw && !okBase64 {
+		return nil, errs.New(errs.Schema, "replay", "%s needs the columns number and raw (or raw_base64): which row of __bad it is, and its bytes", spec.Repaired).
 			WithHint("begin with the file that --export writes")
 	}
 	batches, err := q.all(ctx)
@@ -179,13 +187,15 @@ func (s *Session) repaired(ctx context.Context, have []replayRow, spec ReplaySpe
 			}
 			seen[n] = true
 			row := have[n]
-			if row.raw, err = replayBytes(value(raw)); err != nil {
+			if row.raw, err = replayBytes(at, "raw", value); err != nil {
 				return nil, errs.New(errs.Data, "replay", "%s: the row of the number %d: %w", spec.Repaired, n, err)
 			}
-			if c, ok := at["key"]; ok && value(c) != nil {
-				if row.key, err = replayBytes(value(c)); err != nil {
-					return nil, errs.New(errs.Data, "replay", "%s: the key of the number %d: %w", spec.Repaired, n, err)
-				}
+			key, err := replayBytes(at, "key", value)
+			if err != nil {
+				return nil, errs.New(errs.Data, "replay", "%s: the key of the number %d: %w", spec.Repaired, n, err)
+			}
+			if key != nil {
+				row.key = key
 			}
 			out = append(out, row)
 		}
@@ -193,16 +203,32 @@ func (s *Session) repaired(ctx context.Context, have []replayRow, spec ReplaySpe
 	return out, nil
 }
 
-func replayBytes(v types.Value) ([]byte, error) {
-	switch v := v.(type) {
-	case nil:
-		return nil, nil
-	case []byte:
-		return v, nil
-	case string:
-		return []byte(v), nil
+// replayBytes are those of a column, or where it is NULL those that the column beside it spells in base 64: the ones that are no text.
+func replayBytes(at map[string]int, name string, value func(column int) types.Value) ([]byte, error) {
+	if c, ok := at[name]; ok {
+		switch v := value(c).(type) {
+		case nil:
+		case []byte:
+			return v, nil
+		case string:
+			return []byte(v), nil
+		default:
+			return nil, fmt.Errorf("%s is VARCHAR or BLOB, and it has %v", name, v)
+		}
 	}
-	return nil, fmt.Errorf("raw and key are VARCHAR or BLOB, and it has %v", v)
+	c, ok := at[name+"_base64"]
+	if !ok || value(c) == nil {
+		return nil, nil
+	}
+	text, ok := value(c).(string)
+	if !ok {
+		return nil, fmt.Errorf("%s_base64 is VARCHAR, and it has %v", name, value(c))
+	}
+	out, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s_base64: %w", name, err)
+	}
+	return out, nil
 }
 
 // ofOneSource keeps the rows of the stream that is asked for; without one all must be of the same.
@@ -296,8 +322,10 @@ func folderAgain(origin ConnectorSpec, source string) (replayTo, error) {
 		WithHint("declare a sink to where such rows are read from, and name it with --into")
 }
 
-// replayStream gives rows that did not go back before. Its one split's position is the set of numbers that did.
+// replayStream gives rows that did not go back before. It has a split for the run that wrote them, whose position is that run and the set of numbers that did;
+// the splits of other runs stay in the checkpoints as they are, and give nothing.
 type replayStream struct {
+	run  string // as manifests name it
 	rows []replayRow
 
 	mu   sync.Mutex
@@ -315,15 +343,31 @@ func (st *replayStream) Updating() bool        { return false }
 func (st *replayStream) Replayable() bool      { return true }
 
 func (st *replayStream) Splits(context.Context) ([]flow.Split, error) {
-	return []flow.Split{{ID: "rows"}}, nil
+	return []flow.Split{{ID: st.run}}, nil
 }
 
-func (st *replayStream) Open(_ context.Context, _ flow.Split, from flow.Position) (flow.Reader, error) {
-	set, err := parseRanges(string(from))
+func (st *replayStream) Open(_ context.Context, split flow.Split, from flow.Position) (flow.Reader, error) {
+	set, err := parseReplayed(split.ID, from)
 	if err != nil {
-		return nil, errs.New(errs.State, "open", "%q is no set of rows that were replayed", from)
+		return nil, errs.New(errs.State, "open", "%q is no set of rows of the run %q that were replayed", from, split.ID)
 	}
-	return &replayReader{st: st, set: set}, nil
+	return &replayReader{st: st, set: set, read: split.ID != st.run}, nil
+}
+
+// position is "9c41 0-16,18".
+func (st *replayStream) position(set ranges) flow.Position {
+	return flow.Position(st.run + " " + set.text())
+}
+
+func parseReplayed(run string, at flow.Position) (ranges, error) {
+	if at == "" {
+		return nil, nil
+	}
+	set, ok := strings.CutPrefix(string(at), run+" ")
+	if !ok {
+		return nil, fmt.Errorf("of another run")
+	}
+	return parseRanges(set)
 }
 
 // Acknowledge ends the replay when a checkpoint has all of its rows.
@@ -332,7 +376,7 @@ func (st *replayStream) Open(_ context.Context, _ flow.Split, from flow.Position
 func (st *replayStream) Acknowledge(_ context.Context, upTo map[string]flow.Position) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.set != nil && upTo["rows"] == flow.Position(st.set.text()) {
+	if st.set != nil && upTo[st.run] == st.position(st.set) {
 		st.end()
 	}
 	return nil
@@ -348,7 +392,7 @@ func (st *replayStream) end() {
 type replayReader struct {
 	st   *replayStream
 	set  ranges
-	read bool
+	read bool // there is nothing more
 }
 
 // Read gives all rows at once, and then nothing.
@@ -381,7 +425,7 @@ func (r *replayReader) Read(ctx context.Context, _ int) (flow.Rows, error) {
 	}
 	r.st.set = set
 	cols := []arrow.Array{types.ArrayOf(raw, types.Binary), types.ArrayOf(key, types.String)}
-	return flow.Rows{Batch: array.NewRecordBatch(types.ArrowSchema(replayFields), cols, int64(len(raw))), Next: flow.Position(set.text())}, nil
+	return flow.Rows{Batch: array.NewRecordBatch(types.ArrowSchema(replayFields), cols, int64(len(raw))), Next: r.st.position(set)}, nil
 }
 
 func (r *replayReader) Close() error { return nil }

@@ -139,6 +139,7 @@ func TestReplay(t *testing.T) {
 	}{
 		{`{"number":17,"raw":"{}"}`, errs.Data, "has no bad row of the number 17"},
 		{`{"number":1,"raw":"{}"}` + "\n" + `{"number":1,"raw":"{}"}`, errs.Data, "stands there twice"},
+		{`{"number":1,"raw_base64":"no base 64"}`, errs.Data, "raw_base64: illegal base64 data"},
 		{`{"raw":"{}"}`, errs.Schema, "needs the columns number and raw"},
 	} {
 		if err := os.WriteFile(repaired, []byte(c.text+"\n"), 0o600); err != nil {
@@ -148,6 +149,74 @@ func TestReplay(t *testing.T) {
 		if _, err := replaySession(t, url, dir).Replay(t.Context(), spec); !errs.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.text, err)
 		}
+	}
+}
+
+// Another run of the pipeline numbers its bad rows anew: none of them has gone back. What is no text is given in base 64.
+func TestReplayOfAnotherRun(t *testing.T) {
+	newVault(t)
+	back := newNamedVault("back")
+	dir, url, repaired := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "repaired.jsonl")
+	badFolder(t, dir, 0, 2)
+	if err := os.WriteFile(repaired, []byte(`{"number":0,"raw_base64":"//4="}`+"\n"+`{"number":1,"raw":"{}"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(want ReplayReport, times int) {
+		t.Helper()
+		d := replaySession(t, url, dir)
+		d.run("CREATE SINK back WITH (connector = 'vault_held', name = 'back')")
+		got, err := d.Replay(t.Context(), ReplaySpec{URL: url, Pipeline: "p", Repaired: repaired, Into: "back"})
+		if err != nil || got != want {
+			t.Errorf("%+v, not %+v: %v", got, want, err)
+		}
+		if got, want := back.all(), map[string]int{"//4=": times, "e30=": times}; !maps.Equal(got, want) {
+			t.Errorf("%v came back, not %v", got, want)
+		}
+	}
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(filepath.Join(from, "p"), filepath.Join(to, "p")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runMain(t, url, dir)
+	ask(ReplayReport{Replayed: 2}, 1)
+	ask(ReplayReport{Already: 2}, 1)
+	former := t.TempDir()
+	move(url, former) // it begins anew, under the same id
+	newVault(t)
+	runMain(t, url, dir)
+	ask(ReplayReport{Replayed: 2}, 2)
+	ask(ReplayReport{Already: 2}, 2)
+	move(url, t.TempDir())
+	move(former, url) // what went back of a run stays known
+	ask(ReplayReport{Already: 2}, 2)
+}
+
+// A column that stands in the last of many rows only is read all the same.
+func TestReplayOfManyRows(t *testing.T) {
+	newVault(t)
+	back := newNamedVault("back")
+	dir, url, repaired := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "repaired.jsonl")
+	const many = 20_500 // more than are looked at for the columns of JSON
+	badLines(t, dir, "a", many)
+	runMain(t, url, dir)
+	var text strings.Builder
+	for n := range many - 1 {
+		fmt.Fprintf(&text, `{"number":%d,"raw":"{}"}`+"\n", n)
+	}
+	fmt.Fprintf(&text, `{"number":%d,"raw_base64":"//4="}`+"\n", many-1)
+	if err := os.WriteFile(repaired, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := replaySession(t, url, dir)
+	d.run("CREATE SINK back WITH (connector = 'vault_held', name = 'back')")
+	got, err := d.Replay(t.Context(), ReplaySpec{URL: url, Pipeline: "p", Repaired: repaired, Into: "back"})
+	if want := (ReplayReport{Replayed: many}); err != nil || got != want {
+		t.Errorf("%+v, not %+v: %v", got, want, err)
+	}
+	if back.all()["//4="] != 1 {
+		t.Error("the last row did not go back")
 	}
 }
 

@@ -164,6 +164,7 @@ func (q *Query) newRunner(ctx context.Context, o runOptions) (*runner, error) {
 		if info.Source.Stream != nil {
 			if in.stream, err = streamOf(r.ctx, info.Source, o.until); err != nil {
 				r.cancel()
+				_ = g.Close()
 				return nil, ofSource(info.Source.Name, err)
 			}
 		}
@@ -302,8 +303,9 @@ func (r *runner) step(in incremental.Input) error {
 		_ = keepLent(in.Pushes, nil)
 		return err
 	}
-	r.s.keep(r.q, r.name, out)
-	r.durable.keep(out)
+	kept := r.q.kept(r.name, out)
+	r.s.keep(r.name, kept)
+	r.durable.keep(kept)
 	r.holdBack()
 	r.count(in, out)
 	d := r.q.shown(out.Delta)

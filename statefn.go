@@ -150,22 +150,16 @@ func loggedRows(url, pipeline, name string) flow.Relation {
 		k.fields = badFields
 	}
 	return &storedRows{fields: k.Fields(), read: func(ctx context.Context, visit func(arrow.RecordBatch) error) error {
-		logged, err := readKept(ctx, url, pipeline, name)
-		if err != nil {
-			return err
-		}
 		var number int64
-		for _, b := range logged {
+		_, err := readKept(ctx, url, pipeline, name, func(b arrow.RecordBatch) error {
 			rows := make([]keptRow, b.NumRows())
 			for r := range rows {
 				rows[r] = keptRow{number, keptValues(k.fields, b, r)}
 				number++
 			}
-			if err := visit(keptBatch(k.Fields(), rows)); err != nil {
-				return err
-			}
-		}
-		return nil
+			return visit(keptBatch(k.Fields(), rows))
+		})
+		return err
 	}}
 }
 

@@ -47,12 +47,14 @@ func (q *Query) Subscribe(ctx context.Context, o SubscribeOptions) (*Subscriptio
 	running := &closing{r: r, out: out}
 	if !q.s.runs.add(running) {
 		r.cancel()
+		_ = r.graph.Close()
 		return nil, q.s.usable()
 	}
 	runtime.AddCleanup(sub, func(r *runner) { r.cancel() }, r)
 	r.start(func() {
 		close(out)
 		q.s.runs.remove(running)
+		q.s.endKept(r.name, false)
 	})
 	return sub, nil
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // Read visits what counts: of each state table its rows as they are now, each key once and without deletions, in pieces of one batch; of other tables
-// their sections, oldest first, each whole. State comes fresh (see Section) but for rows behind those of another schema.
+// their sections, oldest first, each whole, but for those of logs, which come in pieces of one batch. State comes fresh (see Section) but for rows behind those of another schema.
 //
 // All objects are verified, size and checksum, before anything is visited: they are streamed through once, so memory is bounded, and
 // read again, when each section is held against its own checksum. A file that is not what the manifest says is an error that
@@ -89,7 +89,7 @@ func (s *Store) readTable(ctx context.Context, in []input, oldest bool, visit fu
 	})
 }
 
-// readSection visits a section whole, when its checksum is right.
+// readSection visits a section whole, when its checksum is right. One of a log, which grows for as long as a pipeline lives, comes batch by batch, as state does.
 func (s *Store) readSection(ctx context.Context, in input, visit func(Section) error) error {
 	r, err := s.openSection(ctx, in.file, in.object, in.at)
 	if err != nil {
@@ -105,10 +105,18 @@ func (s *Store) readSection(ctx context.Context, in input, visit func(Section) e
 		if err != nil {
 			return err
 		}
+		if b == nil && sec.Kind == Log {
+			return nil
+		}
 		if b == nil {
 			return visit(sec)
 		}
-		sec.Rows = append(sec.Rows, b)
+		if sec.Rows = append(sec.Rows, b); sec.Kind == Log {
+			if err := visit(sec); err != nil {
+				return err
+			}
+			sec.Rows = nil
+		}
 	}
 }
 

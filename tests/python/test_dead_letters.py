@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import json
 import pathlib
@@ -58,6 +59,26 @@ def test_dead_letters(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
     found = capsys.readouterr().out
     assert "it has ended" in found
     assert "replay" not in found
+
+
+def test_bytes_that_are_no_text(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, place = script(tmp_path), ["--checkpoint-dir", str(tmp_path / "ckpt")]
+    query = pathlib.Path(file)
+    query.write_text(query.read_text().replace("decode(raw) AS raw", "hex(raw) AS raw"))
+    (tmp_path / "in" / "a.jsonl").write_bytes(b'{"k": "no"}\n{"k": "\xff\xfe"}\n')
+    assert main(["run", file, "--quiet", "--until", "latest", *place]) == 0
+    export = tmp_path / "bad.jsonl"
+    for settings in ([], ["--set", "on_error=bad"]):
+        command = ["replay", "--pipeline-id", "good", *place, "--export", str(export), *settings]
+        assert main(command) == 0
+        rows = [json.loads(line) for line in export.read_text().splitlines()]
+        assert [row["raw"] for row in rows] == ['{"k": "no"}', None]
+        assert base64.b64decode(rows[1]["raw_base64"]) == b'{"k": "\xff\xfe"}'
+    capsys.readouterr()
+    assert main(["replay", file, "--pipeline-id", "good", *place, "--repaired", str(export), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"replayed": 2, "already": 0, "no_bytes": 0}
+    back = b"".join(path.read_bytes() for path in (tmp_path / "in").glob("good.replay.s-*.jsonl"))
+    assert back == b'{"k": "no"}\n{"k": "\xff\xfe"}\n'
 
 
 def test_state_is_a_table(tmp_path: pathlib.Path) -> None:
