@@ -74,7 +74,7 @@ test-incr: setup ## Go tests of the incremental engine and its state, with the r
 
 .PHONY: test-iceberg
 test-iceberg: setup iceberg ## the library of Iceberg metadata, and who loads it
-	$(IN_ICEBERG) $(GO_TEST) ./...
+	$(IN_ICEBERG) $(GO_TEST) -buildmode=pie ./... # a shared library is of position-independent code; tests of other code would compile all of it again
 	$(GO_TEST) ./capi/iceload ./connectors/iceberg
 
 .PHONY: test-rocksdb
