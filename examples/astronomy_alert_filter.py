@@ -223,16 +223,21 @@ def main() -> int:
         schema = dict.fromkeys(("ra", "dec", "mag", "score"), "DOUBLE")
         schema |= {"object": "VARCHAR", "cell": "BIGINT", "ts": "TIMESTAMP"}
         second.create_stream("alerts", source=topic("alerts", watermark="ts - INTERVAL '1 minute'"), schema=schema)
+        # An Iceberg table, or files, where the library of Iceberg metadata was not built.
+        iceberg = pathlib.Path(rb.__file__).with_name("libriverbed_iceberg.so").exists()
+        lake = f"sqlite:///{folder}/lake.db"
+        target = rb.Iceberg(lake, "sky.ranked") if iceberg else rb.Parquet(f"{folder}/ranked")
         ranked = second.sql(RANK.format(catalogue=catalogue) + " EMIT ON WATERMARK").sink(
-            rb.Parquet(f"{folder}/ranked"), pipeline_id="rank", exactly_once=True
+            target, pipeline_id="rank", exactly_once=True
         )
         ranked.run(until="latest")
 
         # What anybody reads of the ranking, and what the notices say of the same cells.
         reader = rb.Session()
         best: list[dict[str, Any]] = []
-        if glob.glob(f"{folder}/ranked/*.parquet"):
-            best = reader.sql(f"SELECT * FROM '{folder}/ranked/*.parquet' ORDER BY window_start, place").to_pylist()
+        if iceberg or glob.glob(f"{folder}/ranked/*.parquet"):
+            table = f"iceberg_scan('sky.ranked', catalog = '{lake}')" if iceberg else f"'{folder}/ranked/*.parquet'"
+            best = reader.sql(f"SELECT * FROM {table} ORDER BY window_start, place").to_pylist()
         for row in best:
             print(
                 f"  {row['window_start']:%H:%M}  {row['place']}  {row['object']:<12} {row['star']:<6} "
