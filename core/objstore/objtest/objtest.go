@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -34,8 +33,7 @@ type Service struct {
 // S3 starts a service and points the AWS variables of the test at it.
 func S3(t testing.TB) *Service {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	script := filepath.Join(filepath.Dir(here), "..", "..", "..", "tools", "services", "s3.sh")
+	script := script(t)
 	if out, err := exec.Command(script, "binary").CombinedOutput(); err != nil {
 		t.Skipf("the S3 service of the tests cannot be built: %v\n%s", err, out)
 	}
@@ -59,11 +57,27 @@ func (s *Service) Environment() map[string]string {
 	}
 }
 
+// script finds the service's script above the folder of the test: where this file was is not known to programs that are built by -trimpath.
+func script(t testing.TB) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		path := filepath.Join(folder, "tools", "services", "s3.sh")
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	t.Fatal("no folder above that of the test has tools/services/s3.sh")
+	return ""
+}
+
 // Start starts the service, again on its port when it was killed.
 func (s *Service) Start() {
 	s.t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	script := filepath.Join(filepath.Dir(here), "..", "..", "..", "tools", "services", "s3.sh")
+	script := script(s.t)
 	for {
 		port := s.port
 		if port == 0 {
