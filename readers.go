@@ -170,6 +170,9 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 				splits = append(splits[:len(splits):len(splits)], flow.Split{ID: id})
 			}
 		}
+		// AIDEV-NOTE: all splits that were found together are made known before one of them is read. A split that is not known holds no watermark back: were the
+		// first read to its end meanwhile, rows of the next would be late, in a run that is slow and in no other.
+		var begin []func()
 		for _, sp := range splits {
 			if known[sp.ID] {
 				continue
@@ -185,7 +188,10 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 			if !r.put(f) {
 				return
 			}
-			r.read(func() { r.readSplit(source, st, sp, from[sp.ID].Position, g) })
+			begin = append(begin, func() { r.readSplit(source, st, sp, from[sp.ID].Position, g) })
+		}
+		for _, read := range begin {
+			r.read(read)
 		}
 		if ended {
 			r.put(fed{source: source, noMore: true})

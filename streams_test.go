@@ -7,12 +7,18 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/riverbed/riverbed/connectors"
+	"github.com/riverbed/riverbed/connectors/all"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
@@ -453,5 +459,71 @@ func TestAwayIsNotIdle(t *testing.T) {
 		if got, still := g.silence(at(1000), at(c.now)); got != c.want || still != c.still {
 			t.Errorf("at %d it is silent for %v (still %v), not %v", c.now, got, still, c.want)
 		}
+	}
+}
+
+// many is a stream of splits of one row each, the later ones of earlier times, which are read in no time.
+type many int
+
+var manyFields = []types.Field{{Name: "ts", Type: types.TsUS}}
+
+func init() {
+	all.Sources = append(all.Sources, connectors.Source{Name: "many", Class: "Many", Options: connectors.Options{{Name: "splits", Type: connectors.Int, Doc: "How many."}},
+		Stream: func(_ context.Context, req connectors.OpenRequest) (flow.Stream, error) {
+			return many(req.Settings.Int("splits")), nil
+		}})
+}
+
+func (n many) Fields() []types.Field { return manyFields }
+func (n many) Bounded() bool         { return false }
+func (n many) Updating() bool        { return false }
+func (n many) Replayable() bool      { return false }
+
+func (n many) Splits(context.Context) ([]flow.Split, error) {
+	var out []flow.Split
+	for i := range int(n) {
+		out = append(out, flow.Split{ID: fmt.Sprintf("%04d", i)})
+	}
+	return out, nil
+}
+
+func (n many) Open(_ context.Context, split flow.Split, _ flow.Position) (flow.Reader, error) {
+	i, err := strconv.Atoi(split.ID)
+	return &manyReader{at: sec(int64(int(n) - i))}, err
+}
+
+type manyReader struct {
+	at   int64
+	done bool
+}
+
+func (r *manyReader) Read(context.Context, int) (flow.Rows, error) {
+	if r.done {
+		return flow.Rows{}, io.EOF
+	}
+	r.done = true
+	schema := arrow.NewSchema([]arrow.Field{{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Microsecond}, Nullable: true}}, nil)
+	column := types.ArrayOf([]types.Value{r.at}, types.TsUS)
+	return flow.Rows{Batch: array.NewRecordBatch(schema, []arrow.Array{column}, 1), Next: "1"}, nil
+}
+
+func (r *manyReader) Close() error { return nil }
+
+// Of splits that are found together none is late against another, in whatever order they are read and however slow the steps are.
+func TestSplitsFoundTogetherAreNotLate(t *testing.T) {
+	const splits = 1000
+	for range 5 {
+		d := openDB(t)
+		d.run(fmt.Sprintf("CREATE STREAM s (WATERMARK FOR ts AS ts) WITH (connector = 'many', splits = %d)", splits))
+		sub := d.follow("SELECT ts FROM s", SubscribeOptions{})
+		until(t, "all is read", func() bool {
+			for _, more := sub.Poll(); more; _, more = sub.Poll() { // or the run would wait for who reads
+			}
+			return sub.Metrics().RowsIn == splits
+		})
+		if late := sub.Metrics().Sources["s"].Late; late != 0 {
+			t.Errorf("%d rows of splits that were there from the beginning are late", late)
+		}
+		_ = sub.Close()
 	}
 }
