@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -220,4 +221,40 @@ func TestAcceptDuplicates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A start that is refused collects nothing: what somebody tries to rescue is still there when it is put right.
+func TestRefusedStartsCollectNothing(t *testing.T) {
+	r := newRestarts(t, "vault_held")
+	for i := range 6 {
+		r.add(i)
+		if err := r.run("SELECT DISTINCT k FROM s", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	manifests, _ := filepath.Glob(filepath.Join(r.url, "p", "manifest-*.json"))
+	newest := manifests[len(manifests)-1]
+	aside := filepath.Join(t.TempDir(), "newest")
+	if err := os.Rename(newest, aside); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.run("SELECT DISTINCT k FROM s", 1); !errs.Is(err, errs.ExactlyOnce) {
+		t.Fatalf("a sink that is ahead: %v", err)
+	}
+	written, _ := filepath.Glob(filepath.Join(r.url, "p", "manifest-*.json"))
+	for _, m := range written { // the refused start has fenced
+		if !slices.Contains(manifests, m) {
+			if err := os.Remove(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.Rename(aside, newest); err != nil {
+		t.Fatal(err)
+	}
+	r.add(100)
+	if err := r.run("SELECT DISTINCT k FROM s", 1); err != nil {
+		t.Fatal(err)
+	}
+	r.has("0", "1", "2", "3", "4", "5", "100")
 }

@@ -116,6 +116,9 @@ func (p *Pipeline) prepare(ctx context.Context, until string, w *sinkWriter) (*r
 		if err == nil {
 			err = r.durable.goesOn()
 		}
+		if err == nil && isDurable {
+			r.durable.store.Tend()
+		}
 		return err
 	})
 	if err != nil {

@@ -87,10 +87,12 @@ func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id 
 			leave()
 		}
 	}()
-	again := func(ctx context.Context, do func() error) error { return r.newRetry().within(ctx, func(context.Context) error { return do() }) }
+	again := func(ctx context.Context, do func() error) error {
+		return r.newRetry().within(ctx, func(context.Context) error { return do() })
+	}
 	var store *checkpoint.Store
 	if err := again(ctx, func() (err error) {
-		store, err = checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version,
+		store, err = checkpoint.Open(ctx, checkpoint.Options{URL: r.cfg.checkpointURL, Pipeline: id, Clock: r.s.clock, Rand: r.s.rand, Version: Version, Untended: true,
 			Warn: func(err error) { r.warned(err) }, Again: again})
 		return err
 	}); err != nil {

@@ -9,6 +9,9 @@ import (
 	"github.com/riverbed/riverbed/core/flow"
 )
 
+// Tend lets the store be tended, from the next publication on.
+func (s *Store) Tend() { s.tended.Store(true) }
+
 // tend collects and merges after each publication, until ctx ends.
 func (s *Store) tend(ctx context.Context) {
 	for {
@@ -26,6 +29,9 @@ const mergePause = 32
 
 // tendOnce does what is to be done behind a publication. What fails now is tried again behind a later one.
 func (s *Store) tendOnce(ctx context.Context) {
+	if s.o.Untended && !s.tended.Load() {
+		return
+	}
 	if err := s.collect(ctx); err != nil {
 		s.warn(ctx, err)
 		return

@@ -38,6 +38,8 @@ type Options struct {
 	Again func(ctx context.Context, do func() error) error
 	// Inline: nothing runs behind. The lease is renewed, objects are collected and merged within Publish.
 	Inline bool
+	// Untended: nothing is collected and nothing merged before Tend. A start that is refused then leaves all as it was, what somebody tries to rescue too.
+	Untended bool
 
 	// Objects and Dir, when set, stand for the URL.
 	Objects objstore.Store
@@ -56,6 +58,7 @@ type Store struct {
 	self    holder
 	nonce   string
 	names   atomic.Int64 // of data objects under this lease
+	tended  atomic.Bool
 
 	leaseMu sync.Mutex // of the lease's file
 	lease   lease
