@@ -173,7 +173,7 @@ func (w *sinkWriter) abandoned(err error) error {
 	}
 	cause := context.Cause(w.ctx)
 	switch {
-	case cause != nil && cause != w.ctx.Err(): //nolint:errorlint // another value: somebody gave a cause
+	case cause != nil && cause != w.ctx.Err(): // another value: somebody gave a cause
 	case errs.As(err).Transient && clock.PatienceIn(w.ctx).Ending():
 		cause = err
 	default:

@@ -229,7 +229,7 @@ func (c *coldBags) choose(b *Bags, bytes int64) (out []uint32, left int64) {
 		if c.hand++; c.hand >= n {
 			c.hand = 0
 		}
-		block := uint32(0)
+		var block uint32
 		if b.blocks.dense != nil {
 			block = b.blocks.dense[c.hand]
 		} else {

@@ -117,12 +117,14 @@ func (s *source) choose(declared []types.Field) error {
 
 // with is how a reader is opened: for which columns, by the names that the source has for them.
 func (s *source) with(split int, from flow.Position, columns []int) (map[string]any, arrow.RecordBatch) {
-	fields, names := make([]types.Field, len(columns)), make([]string, len(columns))
+	fields, names := make([]types.Field, len(columns)), make([]string, 0, len(columns)+1)
 	for i, c := range columns {
-		fields[i], names[i] = s.fields[c], s.fields[c].Name
+		fields[i] = s.fields[c]
+		name := s.fields[c].Name
 		if s.casts != nil {
-			names[i] = s.casts[c]
+			name = s.casts[c]
 		}
+		names = append(names, name)
 	}
 	schema := types.ArrowSchema(fields)
 	if s.updating {

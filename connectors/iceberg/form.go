@@ -95,8 +95,9 @@ func bringer(from, to types.Type) (func(arrow.Array) arrow.Array, error) {
 	if from.Equal(to) {
 		return same, nil
 	}
-	word, as, err := "", from, error(nil)
+	word, as := "", from
 	if !from.IsNested() {
+		var err error
 		if word, as, err = wordOf(from); err != nil {
 			return nil, err
 		}

@@ -124,7 +124,7 @@ func (s *sink) write(rows ...row) {
 	for i := range rows {
 		weights[i] = rows[i].weight
 	}
-	b := array.NewRecordBatch(flow.WithWeights(types.ArrowSchema(s.fields)), append(cols, types.ArrayOf(weights, types.Int64)), int64(len(rows)))
+	b := array.NewRecordBatch(flow.WithWeights(types.ArrowSchema(s.fields)), append(cols[:len(cols):len(cols)], types.ArrayOf(weights, types.Int64)), int64(len(rows)))
 	if err := s.w.Write(s.t.Context(), flow.Delta{Batch: b}); err != nil {
 		s.t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func newWorld(seed uint64) *World {
 // draw is chance that depends on the seed and on what it is for, and not on who asks first.
 func (w *World) draw(what ...any) *rand.Rand {
 	h := fnv.New64a()
-	fmt.Fprint(h, what...)
+	_, _ = fmt.Fprint(h, what...)
 	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
 }
 
@@ -62,7 +62,7 @@ func (w *World) note(format string, args ...any) {
 	line := fmt.Sprintf("%12s ", w.clock.Now().Sub(w.began)) + fmt.Sprintf(format, args...)
 	w.trace = append(w.trace, line)
 	h := fnv.New64a()
-	fmt.Fprint(h, w.sum, line)
+	_, _ = fmt.Fprint(h, w.sum, line)
 	w.sum = h.Sum64()
 }
 
