@@ -540,6 +540,7 @@ func TestStatementsHaveNoSecrets(t *testing.T) {
 		"CREATE SINK o WITH (url = 'postgres://me:secret@db/x'); INSERT INTO o SELECT k FROM s": "INSERT INTO o SELECT k FROM s",
 		"SELECT * FROM read_postgres('t', url = 'postgres://me:s3:cr/t@db:5432/x')":             "SELECT * FROM read_postgres('t', url = 'postgres://me:***@db:5432/x')",
 		"SELECT * FROM read_postgres('t', Password => 'it''s', user = 'me')":                    "SELECT * FROM read_postgres('t', Password => '***', user = 'me')",
+		"SELECT * FROM iceberg_scan('n.t', credential = 'id:word')":                             "SELECT * FROM iceberg_scan('n.t', credential = '***')",
 	} {
 		if got := (&Query{text: text}).statement(); got != want {
 			t.Errorf("%s\n%s, want %s", text, got, want)

@@ -240,7 +240,7 @@ func (q *Query) statement() string {
 // Secrets that a statement may spell out: passwords in URLs, and options whose names say so.
 var (
 	secretInURL  = regexp.MustCompile(`(://[^\s:/@']*:)[^\s']*@`)
-	secretOption = regexp.MustCompile(`(?i)(\b\w*(?:password|secret|token)\w*\s*(?:=>|:=|=)\s*)'(?:[^']|'')*'`)
+	secretOption = regexp.MustCompile(`(?i)(\b\w*(?:password|secret|token|credential)\w*\s*(?:=>|:=|=)\s*)'(?:[^']|'')*'`)
 )
 
 // sourcePrint begins the entries beside the operators' that have the columns which are read of a source: those that were inferred may be others
