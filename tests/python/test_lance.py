@@ -207,7 +207,6 @@ PIPELINE = """
 """
 
 
-@pytest.mark.skip(reason="the process that is to end before its commit does not come to it")
 @pytest.mark.parametrize("key", ["", "g"])
 @pytest.mark.parametrize("dies", ["before", "after"])
 def test_each_row_once_though_the_process_dies(tmp_path: pathlib.Path, key: str, dies: str) -> None:
