@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,7 +115,8 @@ type round struct {
 	rand clock.Rand
 	job  job
 
-	mu   sync.Mutex // of the services: nobody feeds while one is away
+	mu   sync.Mutex  // of the services: nobody feeds while one is away
+	down atomic.Bool // one is. Not the same as mu being held: who feeds holds it a little longer than what was fed takes to arrive
 	away sync.WaitGroup
 	hurt bool // a service was killed since the child began
 }
@@ -135,9 +137,6 @@ func targets(kills int, rand clock.Rand) []string {
 	return out
 }
 
-// fewKills is up to how many kills no service is killed: the form of everyday is to be short, and the same on a machine that has other work.
-const fewKills = 3
-
 // kill runs a path, killing children where the targets say, and compares what the sink holds. Every third child has a service killed under it.
 func (p path) kill(t *testing.T, aims []string, seed uint64, markers bool) report {
 	t.Helper()
@@ -148,7 +147,7 @@ func (p path) kill(t *testing.T, aims []string, seed uint64, markers bool) repor
 	r.feed()
 	for n, aim := range aims {
 		var under *service
-		if len(pl.services) > 0 && n%3 == 1 && markers && len(aims) > fewKills {
+		if len(pl.services) > 0 && n%3 == 1 && markers {
 			under = &pl.services[n/3%len(pl.services)]
 		}
 		r.life(n, aim, under)
@@ -175,6 +174,7 @@ func (r *round) disturb(s *service) {
 	r.Services[s.name]++
 	r.hurt = true
 	pause := time.Duration(r.rand.Float64() * float64(mostAway))
+	r.down.Store(true)
 	r.mu.Lock()
 	if err := s.kill(); err != nil {
 		r.mu.Unlock()
@@ -183,6 +183,7 @@ func (r *round) disturb(s *service) {
 	r.away.Go(func() {
 		time.Sleep(pause)
 		err := s.up()
+		r.down.Store(false)
 		r.mu.Unlock()
 		if err != nil {
 			r.t.Error(err)
@@ -194,7 +195,7 @@ func (r *round) disturb(s *service) {
 
 // life is that of a child up to its end by our hand. under is a service to kill meanwhile; nil: none.
 func (r *round) life(n int, aim string, under *service) {
-	r.hurt = r.isAway()
+	r.hurt = r.down.Load()
 	var epochs, steps int
 	var moment time.Duration // of a kill at any moment, once there were epochs enough
 	least := fewestEpochs + r.rand.IntN(3)
@@ -255,20 +256,11 @@ func (r *round) life(n int, aim string, under *service) {
 	r.t.Logf("kill %d: %s, %d epochs after the start, %.1f s", n, aim, epochs, time.Since(began).Seconds())
 }
 
-// feedBeside feeds unless a service is away: the child goes on with what there is.
+// feedBeside feeds unless a service is away: the child goes on with what there is, and is fed when the service is back.
 func (r *round) feedBeside() {
-	if !r.isAway() {
+	if !r.down.Load() {
 		r.feed()
 	}
-}
-
-// isAway reports whether a service is.
-func (r *round) isAway() bool {
-	if !r.mu.TryLock() {
-		return true
-	}
-	r.mu.Unlock()
-	return false
 }
 
 // last lets a child run to the end of what there is.
