@@ -61,34 +61,38 @@ func CheckUpserts(name string, fields []types.Field, key []int, cols []arrow.Arr
 	return nil
 }
 
-// SinkKey finds the columns that the option key of a sink names, as positions in its fields; nil where it names none. A key that several rows of the
-// query may have is refused: one of them would overwrite the others, and its going delete them.
+// SinkKey finds the columns that the option key of a sink names, as positions in its fields; nil where it names none. A key that does not tell the rows of the
+// query apart is refused, and so is one beside a changelog.
 func SinkKey(what string, req SinkRequest) ([]int, error) {
-	names := func(columns []int) string {
-		out := make([]string, len(columns))
-		for i, at := range columns {
-			out[i] = req.Fields[at].Name
-		}
-		return strings.Join(out, ", ")
-	}
 	given := req.Settings.List("key")
 	if len(given) == 0 {
 		return nil, nil
 	}
 	if req.Settings.Bool(ChangelogOption.Name) {
-		return nil, errs.New(errs.Usage, "options", "%s: key and changelog exclude each other", what).WithHint("with a key the table holds the rows themselves; a changelog holds what happened to them")
+		return nil, errs.New(errs.Usage, "options", "%s: the options key and changelog exclude each other", what).WithHint("with a key the table holds the rows themselves; a changelog holds what happened to them")
 	}
-	have := make([]int, len(req.Fields))
-	for i := range have {
-		have[i] = i
+	key, err := keyNamed(given, req.Fields)
+	if err != nil {
+		return nil, err
 	}
-	var key []int
-	for _, name := range given {
-		at := slices.IndexFunc(req.Fields, func(f types.Field) bool { return strings.EqualFold(f.Name, name) })
+	return key, UniqueKey(what, key, req)
+}
+
+// keyNamed finds the columns of a sink's key by their names, in whatever case.
+func keyNamed(names []string, fields []types.Field) (key []int, err error) {
+	for _, name := range names {
+		at := slices.IndexFunc(fields, func(f types.Field) bool { return f.Name == name })
+		if at < 0 {
+			at = slices.IndexFunc(fields, func(f types.Field) bool { return strings.EqualFold(f.Name, name) })
+		}
 		switch {
 		case at < 0:
-			e := errs.New(errs.Schema, "open sink", "the query has no column %q to be of the key; it has %s", name, names(have))
-			if hint := errs.DidYouMean(name, strings.Split(names(have), ", ")); hint != "" {
+			have := make([]string, len(fields))
+			for i, f := range fields {
+				have[i] = f.Name
+			}
+			e := errs.New(errs.Schema, "open sink", "the query has no column %q to be of the key; it has %s", name, strings.Join(have, ", "))
+			if hint := errs.DidYouMean(name, have); hint != "" {
 				return nil, e.WithHint("%s", hint)
 			}
 			return nil, e
@@ -97,16 +101,31 @@ func SinkKey(what string, req SinkRequest) ([]int, error) {
 		}
 		key = append(key, at)
 	}
+	return key, nil
+}
+
+// UniqueKey refuses a key that several rows of the query may have: one of them would overwrite the others, and its going delete them.
+func UniqueKey(what string, key []int, req SinkRequest) error {
+	names := func(columns []int) string {
+		out := make([]string, len(columns))
+		for i, at := range columns {
+			out[i] = req.Fields[at].Name
+		}
+		if len(out) == 0 {
+			return "no column"
+		}
+		return strings.Join(out, ", ")
+	}
 	var unique []string
 	for _, u := range req.Keys {
 		if !slices.ContainsFunc(u, func(at int) bool { return !slices.Contains(key, at) }) {
-			return key, nil
+			return nil
 		}
 		unique = append(unique, names(u))
 	}
 	e := errs.New(errs.Unsupported, "open sink", "%s cannot write by the key %s, as several rows of the query may have the same", what, names(key))
 	if len(unique) == 0 {
-		return nil, e.WithHint("group by these columns, or keep one row of each: QUALIFY row_number() OVER (PARTITION BY %s ORDER BY …) = 1", names(key))
+		return e.WithHint("group by these columns, or keep one row of each: QUALIFY row_number() OVER (PARTITION BY %s ORDER BY …) = 1", names(key))
 	}
-	return nil, e.WithHint("these columns are unique: %s", strings.Join(unique, "; "))
+	return e.WithHint("these columns are unique: %s", strings.Join(unique, "; "))
 }

@@ -131,7 +131,7 @@ func escapeGlob(name string) string {
 }
 
 func (t *table) cannot(what string, err error) error {
-	return because(err, "read log", "check that the folder is there and may be read", "cannot %s the Delta table %q", what, t.path)
+	return errs.Because(err, errs.Source, "read log", "check that the folder is there and may be read", "cannot %s the Delta table %q", what, t.path)
 }
 
 // commit reads the changes of one version; ok is false when there is none yet.
@@ -159,7 +159,7 @@ func (t *table) commit(ctx context.Context, version int64) (a *actions, ok bool,
 
 // broken says which file of the log is not to be read.
 func (t *table) broken(name string, err error) error {
-	return because(err, "read log", "the log of a table is not changed by hand; restore the file, or read an earlier version by version = N",
+	return errs.Because(err, errs.Source, "read log", "the log of a table is not changed by hand; restore the file, or read an earlier version by version = N",
 		"the file %s in the log of the Delta table %q cannot be read", name, t.path)
 }
 

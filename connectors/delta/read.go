@@ -22,7 +22,7 @@ func (t *table) open(ctx context.Context, f *dataFile, columns []column) (*dataf
 		return nil, errs.New(errs.Source, "open", "the file %q of the Delta table %q is no longer there: it was vacuumed, or deleted by hand", f.Path, t.path).
 			WithHint("read a newer version, or keep files longer: VACUUM removes what delta.deletedFileRetentionDuration no longer protects")
 	}
-	return nil, because(err, "open", "restore the file, or read a version without it", "the file %q of the Delta table %q", f.Path, t.path)
+	return nil, errs.Because(err, errs.Source, "open", "restore the file, or read a version without it", "the file %q of the Delta table %q", f.Path, t.path)
 }
 
 func (t *table) openFile(ctx context.Context, f *dataFile, columns []column) (*datafile.File, error) {

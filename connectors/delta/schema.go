@@ -115,7 +115,7 @@ func fieldsOf(fields []jsonField, mode mapping) ([]column, error) {
 
 // inColumn names the column that an error is about.
 func inColumn(name string, err error) error {
-	return because(err, "read schema", "", "column %q", name)
+	return errs.Because(err, errs.Source, "read schema", "", "column %q", name)
 }
 
 var scalarTypes = map[string]types.Type{

@@ -93,7 +93,7 @@ func (s *snapshot) settle() (err error) {
 		return err
 	}
 	if s.columns, err = s.metadata.columns(s.protocol); err != nil {
-		return because(err, "read schema", "", "the Delta table %q", s.table.path)
+		return errs.Because(err, errs.Source, "read schema", "", "the Delta table %q", s.table.path)
 	}
 	return nil
 }

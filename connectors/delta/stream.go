@@ -259,7 +259,7 @@ func (s *stream) same(m *metadata, p *protocol, version int64) error {
 	if err == nil {
 		return nil
 	}
-	return because(err, "read", "make the stream anew: it has the columns of the table's newest version, or of the one that version = N names",
+	return errs.Because(err, errs.Source, "read", "make the stream anew: it has the columns of the table's newest version, or of the one that version = N names",
 		"version %d of the Delta table %q has other columns than the stream", version, s.table.path)
 }
 
@@ -330,7 +330,7 @@ func (r *reader) next(ctx context.Context, limit int) (*flow.Rows, error) {
 			continue
 		}
 		if b, err = it.weigh(b, r.s); err != nil {
-			return nil, because(err, "read", "", "the file %q of the Delta table %q", it.file.Path, r.s.table.path)
+			return nil, errs.Because(err, errs.Source, "read", "", "the file %q of the Delta table %q", it.file.Path, r.s.table.path)
 		}
 		rows := &flow.Rows{Batch: b, Places: r.unit.Places(records), Next: r.at.String(), TxnOpen: !r.at.whole}
 		if n, bytes := r.src.Unit(r.src.UnitOf(r.at.row - 1)); n > 0 {

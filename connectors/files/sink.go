@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/errs"
@@ -136,8 +134,8 @@ func (w *writer) Write(ctx context.Context, d flow.Delta) error {
 		if err != nil {
 			return err
 		}
-		if cols, rows, err = repeat(cols, rows, times); err != nil || rows == 0 {
-			return err
+		if cols, rows = connectors.Repeated(cols, rows, times); rows == 0 {
+			return nil
 		}
 	}
 	w.staged = false
@@ -147,36 +145,6 @@ func (w *writer) Write(ctx context.Context, d flow.Delta) error {
 		}
 	}
 	return nil
-}
-
-// repeat writes each row as often as its weight says.
-func repeat(cols []arrow.Array, rows int, times []int64) ([]arrow.Array, int, error) {
-	once := true
-	total := int64(0)
-	for _, n := range times {
-		once = once && n == 1
-		total += n
-	}
-	if once || total == 0 {
-		if !once {
-			rows = 0
-		}
-		return cols, rows, nil
-	}
-	out := make([]arrow.Array, len(cols))
-	for c, a := range cols {
-		var parts []arrow.Array
-		for i, n := range times {
-			for range n {
-				parts = append(parts, array.NewSlice(a, int64(i), int64(i+1)))
-			}
-		}
-		var err error
-		if out[c], err = array.Concatenate(parts, memory.DefaultAllocator); err != nil {
-			return nil, 0, err
-		}
-	}
-	return out, int(total), nil
 }
 
 // Stage publishes the files of the epoch. A single file goes on until Close.

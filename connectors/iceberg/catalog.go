@@ -2,6 +2,7 @@ package iceberg
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -132,7 +133,7 @@ func (t *table) ask(ctx context.Context, req meta.Request) (meta.Answer, error) 
 		if ctx.Err() != nil {
 			return a, ctx.Err()
 		}
-		return a, because(err, req.Op, "", "the Iceberg table %q", t.name)
+		return a, errs.Because(err, errs.Source, req.Op, "", "the Iceberg table %q", t.name)
 	}
 	return a, t.failed(req.Op, a)
 }
@@ -174,4 +175,11 @@ func locate(path string) (objstore.Store, string, error) {
 		path = "/" + strings.TrimLeft(rest, "/")
 	}
 	return objstore.For(strings.Replace(path, "s3n://", "s3://", 1))
+}
+
+// kindOf is the kind of the library's error; "" for others.
+func kindOf(err error) string {
+	var r refusal
+	errors.As(err, &r)
+	return string(r)
 }

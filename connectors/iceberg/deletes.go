@@ -63,7 +63,7 @@ func (d *deletes) of(ctx context.Context, f *meta.File) (datafile.Rows, error) {
 		del := &f.Deletes[i]
 		rows, err := d.rows(ctx, f, del)
 		if err != nil {
-			return nil, because(err, "read", "restore it, or read a snapshot without it", "the file %q, which deletes rows of the file %q of the Iceberg table %q", del.Path, f.Path, d.v.name)
+			return nil, errs.Because(err, errs.Source, "read", "restore it, or read a snapshot without it", "the file %q, which deletes rows of the file %q of the Iceberg table %q", del.Path, f.Path, d.v.name)
 		}
 		out = out.Or(rows)
 	}

@@ -44,13 +44,13 @@ func newForm(t *table, m *meta.Table, fields []types.Field) (*form, error) {
 			continue // of a type that is not written, and NULL
 		}
 		if err != nil {
-			return nil, because(err, "open sink", "", "column %q of the Iceberg table %q", f.Name, t.name)
+			return nil, errs.Because(err, errs.Source, "open sink", "", "column %q of the Iceberg table %q", f.Name, t.name)
 		}
 		c.typ = have.Type
 		if c.from >= 0 {
 			taken[c.from] = true
 			if c.bring, err = bringer(fields[c.from].Type, c.typ); err != nil {
-				return nil, because(err, "open sink", "", "column %q of the Iceberg table %q", f.Name, t.name)
+				return nil, errs.Because(err, errs.Source, "open sink", "", "column %q of the Iceberg table %q", f.Name, t.name)
 			}
 		} else {
 			if f.Default != "" {

@@ -33,7 +33,7 @@ func newPartitioner(t *table, m *meta.Table, f *form) (*partitioner, error) {
 		}
 		tr, err := transformOf(p.Transform, f.columns[at].typ)
 		if err != nil {
-			return nil, because(err, "open sink", "", "the Iceberg table %q is partitioned by %q", t.name, p.Name)
+			return nil, errs.Because(err, errs.Source, "open sink", "", "the Iceberg table %q is partitioned by %q", t.name, p.Name)
 		}
 		out.parts = append(out.parts, part{tr, p, at})
 	}

@@ -30,7 +30,7 @@ func viewOf(t *table, m *meta.Table, declared []types.Field) (*view, error) {
 	v := &view{table: t, meta: m}
 	names, err := mappingOf(m)
 	if err != nil {
-		return nil, because(err, "read schema", "", "the Iceberg table %q", t.name)
+		return nil, errs.Because(err, errs.Source, "read schema", "", "the Iceberg table %q", t.name)
 	}
 	if declared == nil {
 		v.all, err = columnsOf(m.Schema, names)
@@ -43,7 +43,7 @@ func viewOf(t *table, m *meta.Table, declared []types.Field) (*view, error) {
 		if err == nil {
 			v.all = append(v.all, c)
 		} else if slices.ContainsFunc(declared, func(d types.Field) bool { return strings.EqualFold(d.Name, f.Name) }) {
-			return nil, because(err, "read schema", "", "column %q of the Iceberg table %q", f.Name, t.name)
+			return nil, errs.Because(err, errs.Source, "read schema", "", "column %q of the Iceberg table %q", f.Name, t.name)
 		}
 	}
 	v.columns, err = v.declared(declared)
@@ -55,7 +55,7 @@ func (t *table) of(err error) error {
 	if err == nil {
 		return nil
 	}
-	return because(err, "read schema", "", "the Iceberg table %q", t.name)
+	return errs.Because(err, errs.Source, "read schema", "", "the Iceberg table %q", t.name)
 }
 
 // declared are the columns of the table that were declared, in that order. A type may be wider than the table's.
@@ -97,7 +97,7 @@ func (v *view) open(ctx context.Context, f *meta.File, columns []datafile.Column
 		return nil, errs.New(errs.Source, "open", "the file %q of the Iceberg table %q is no longer there: its snapshot has expired, or it was deleted by hand", f.Path, v.name).
 			WithHint("read a newer snapshot, or keep snapshots longer than a query or a stopped pipeline needs them")
 	}
-	return nil, because(err, "open", "restore the file, or read a snapshot without it", "the file %q of the Iceberg table %q", f.Path, v.name)
+	return nil, errs.Because(err, errs.Source, "open", "restore the file, or read a snapshot without it", "the file %q of the Iceberg table %q", f.Path, v.name)
 }
 
 func (v *view) openFile(ctx context.Context, f *meta.File, columns []datafile.Column) (*datafile.File, error) {

@@ -2,15 +2,9 @@ package iceberg
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"sync"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/connectors"
-	"github.com/riverbed/riverbed/connectors/files"
 	"github.com/riverbed/riverbed/connectors/iceberg/meta"
 	"github.com/riverbed/riverbed/connectors/parquet/datafile"
 	"github.com/riverbed/riverbed/core/flow"
@@ -115,16 +109,7 @@ func (r *relation) Files() []string {
 
 // Scan hands out row groups. A file is opened when its turn comes; those that cannot match by the metadata are left out.
 func (r *relation) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, error) {
-	if req.BatchRows <= 0 {
-		req.BatchRows = files.DefaultBatchRows
-	}
-	s := &scan{r: r, req: req, workers: make([]worker, max(req.Workers, 1))}
-	s.opened = sync.NewCond(&s.mu)
-	out := make([]types.Field, len(req.Columns))
-	for i, c := range req.Columns {
-		out[i] = r.fields[c]
-	}
-	s.schema = types.ArrowSchema(out)
+	var list []*meta.File
 	var rows int64
 	for i := range r.files {
 		f := &r.files[i]
@@ -138,141 +123,14 @@ func (r *relation) Scan(_ context.Context, req flow.ScanRequest) (flow.Scan, err
 		if len(f.Deletes) == 0 {
 			rows += f.Rows
 		}
-		s.files = append(s.files, f)
+		list = append(list, f)
 	}
-	return s, nil
-}
-
-// scan hands the row groups of the files to workers.
-type scan struct {
-	r       *relation
-	req     flow.ScanRequest
-	schema  *arrow.Schema
-	workers []worker
-
-	mu      sync.Mutex
-	opened  *sync.Cond
-	files   []*meta.File // not opened yet, of which next comes first
-	next    int
-	opening int    // files that workers are opening
-	ready   []task // row groups
-}
-
-// task is a row group that is to be read.
-type task struct {
-	src   *datafile.File
-	picks datafile.Picks
-	file  int // in scan order
-	unit  int
-}
-
-type worker struct {
-	unit *datafile.Unit
-	seq  int64
-	_    [64]byte // workers write their entries all the time; keep them on lines of their own
-}
-
-// The number of a morsel: its file, its row group, its batch.
-const (
-	batchBits = 20
-	unitBits  = 20
-)
-
-func (s *scan) Next(ctx context.Context, number int) (*flow.Morsel, error) {
-	w := &s.workers[number]
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if w.unit == nil {
-			t, ok, err := s.take(ctx)
-			if !ok || err != nil {
-				return nil, err
-			}
-			w.seq = int64(t.file)<<(batchBits+unitBits) | int64(t.unit)<<batchBits
-			w.unit, err = t.src.Project(s.req.Columns, s.schema).Open(ctx, datafile.Request{Unit: t.unit, Picks: t.picks, BatchRows: s.req.BatchRows, Narrow: s.req.Narrow, Worker: number, Room: s.req.Room})
-			if err != nil {
-				w.unit = nil
-				return nil, err
-			}
-		}
-		b, records, err := w.unit.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			w.unit.Close()
-			w.unit = nil
-			continue
-		}
+	return datafile.NewScan(req, r.fields, len(list), func(ctx context.Context, at int) (*datafile.File, datafile.Picks, error) {
+		src, err := r.view.open(ctx, list[at], r.columns)
 		if err != nil {
-			return nil, err
+			return nil, datafile.Picks{}, err
 		}
-		if b.NumRows() == 0 {
-			continue
-		}
-		m := &flow.Morsel{Seq: w.seq, Batch: b, Narrowed: w.unit.Narrowed}
-		if s.req.Places {
-			m.Places = w.unit.Places(records)
-		}
-		w.seq++
-		return m, nil
-	}
-}
-
-// take gives a worker its next row group; ok is false at the end. While files are opened their row groups are waited for, so that
-// workers share those of a single file.
-func (s *scan) take(ctx context.Context) (t task, ok bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		switch {
-		case len(s.ready) > 0:
-			t, s.ready = s.ready[0], s.ready[1:]
-			return t, true, nil
-		case s.next < len(s.files):
-			at := s.next
-			s.next++
-			s.opening++
-			s.mu.Unlock()
-			tasks, err := s.open(ctx, at)
-			s.mu.Lock()
-			s.opening--
-			s.ready = append(s.ready, tasks...)
-			s.opened.Broadcast()
-			if err != nil {
-				return task{}, false, err
-			}
-		case s.opening > 0:
-			s.opened.Wait()
-		default:
-			return task{}, false, nil
-		}
-	}
-}
-
-// open makes the tasks of a file.
-func (s *scan) open(ctx context.Context, at int) ([]task, error) {
-	f := s.files[at]
-	src, err := s.r.view.open(ctx, f, s.r.columns)
-	if err != nil {
-		return nil, err
-	}
-	gone, err := s.r.deletes.of(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	var out []task
-	for u := range src.Units() {
-		if rows, _ := src.Unit(u); rows > 0 && src.CanMatch(u, s.req.Filters) {
-			out = append(out, task{src, datafile.Picks{Set: gone}, at, u})
-		}
-	}
-	return out, nil
-}
-
-func (s *scan) Close() error {
-	for i := range s.workers {
-		if u := s.workers[i].unit; u != nil {
-			u.Close()
-		}
-	}
-	return nil
+		gone, err := r.deletes.of(ctx, list[at])
+		return src, datafile.Picks{Set: gone}, err
+	}), nil
 }

@@ -48,7 +48,7 @@ func columnsOf(fields []meta.Field, names map[int][]string) ([]datafile.Column, 
 	for i, f := range fields {
 		c, err := columnOf(f, names)
 		if err != nil {
-			return nil, because(err, "read schema", "", "column %q", f.Name)
+			return nil, errs.Because(err, errs.Source, "read schema", "", "column %q", f.Name)
 		}
 		out[i] = c
 	}
@@ -157,7 +157,7 @@ func fieldOf(f types.Field, number func() int) (meta.Field, error) {
 	default:
 		word, _, err := wordOf(f.Type)
 		if err != nil {
-			return out, because(err, "open sink", "", "column %q", f.Name)
+			return out, errs.Because(err, errs.Source, "open sink", "", "column %q", f.Name)
 		}
 		out.Type = word
 		return out, nil
@@ -165,7 +165,7 @@ func fieldOf(f types.Field, number func() int) (meta.Field, error) {
 	for i, p := range parts {
 		part, err := fieldOf(p, number)
 		if err != nil {
-			return out, because(err, "open sink", "", "in column %q", f.Name)
+			return out, errs.Because(err, errs.Source, "open sink", "", "in column %q", f.Name)
 		}
 		part.Required = out.Type == "map" && i == 0
 		out.Fields = append(out.Fields, part)

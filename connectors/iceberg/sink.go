@@ -7,14 +7,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/iceberg/meta"
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
-	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/objstore"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -73,8 +71,13 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 	if w.clock == nil {
 		w.clock = clock.Wall{}
 	}
-	if w.key, err = keyColumns(s.List("key"), req.Fields); err != nil {
+	if w.key, err = connectors.SinkKey("the Iceberg sink", req); err != nil {
 		return nil, err
+	}
+	for _, at := range w.key {
+		if f := req.Fields[at]; f.Type.IsNested() || f.Type.IsFloat() {
+			return nil, errs.New(errs.Unsupported, "open sink", "column %q of the key is %s, whose values do not tell rows apart", f.Name, f.Type).WithHint("choose another key, or cast it in the query")
+		}
 	}
 	switch {
 	case w.key == nil:
@@ -84,13 +87,8 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 			}
 			return nil, err
 		}
-	case s.Bool("changelog"):
-		return nil, errs.New(errs.Usage, "options", "connector 'iceberg': key and changelog exclude each other").WithHint("with a key the table holds the rows themselves; a changelog holds what happened to them")
 	default:
 		w.fields = req.Fields
-		if err := checkUnique(w.key, w.fields, req.Keys); err != nil {
-			return nil, err
-		}
 	}
 	if w.every = int(s.Int("commit_every")); w.every < 1 || w.key != nil {
 		w.every = 1
@@ -182,7 +180,7 @@ func (w *writer) create(ctx context.Context, s connectors.Settings) (meta.Answer
 			return meta.Answer{}, err
 		}
 		if _, err := transformOf(p.Transform, t.Type); err != nil {
-			return meta.Answer{}, because(err, "open sink", "", "partition_by names %q", text)
+			return meta.Answer{}, errs.Because(err, errs.Source, "open sink", "", "partition_by names %q", text)
 		}
 		p.Source, p.Column = fields[at].ID, fields[at].Name
 		req.Partition = append(req.Partition, p)
@@ -244,55 +242,6 @@ func (w *writer) evolve(ctx context.Context) error {
 	return err
 }
 
-// keyColumns finds the columns of a key.
-func keyColumns(names []string, fields []types.Field) (key []int, err error) {
-	have := make([]string, len(fields))
-	for i, f := range fields {
-		have[i] = f.Name
-	}
-	for _, name := range names {
-		at := fieldNamed(fields, name)
-		if at < 0 {
-			e := errs.New(errs.Schema, "open sink", "the query has no column %q to be of the key; it has %s", name, strings.Join(have, ", "))
-			if hint := errs.DidYouMean(name, have); hint != "" {
-				return nil, e.WithHint("%s", hint)
-			}
-			return nil, e
-		}
-		if slices.Contains(key, at) {
-			return nil, errs.New(errs.Usage, "open sink", "the key names the column %q twice", name)
-		}
-		if t := fields[at].Type; t.IsNested() || t.IsFloat() {
-			return nil, errs.New(errs.Unsupported, "open sink", "column %q of the key is %s, whose values do not tell rows apart", fields[at].Name, t).WithHint("choose another key, or cast it in the query")
-		}
-		key = append(key, at)
-	}
-	return key, nil
-}
-
-// checkUnique refuses a key that several rows of the query may have: one of them would replace the others, and its going delete them.
-func checkUnique(key []int, fields []types.Field, unique [][]int) error {
-	names := func(columns []int) string {
-		out := make([]string, len(columns))
-		for i, at := range columns {
-			out[i] = fields[at].Name
-		}
-		return strings.Join(out, ", ")
-	}
-	have := make([]string, len(unique))
-	for i, u := range unique {
-		if !slices.ContainsFunc(u, func(at int) bool { return !slices.Contains(key, at) }) {
-			return nil
-		}
-		have[i] = names(u)
-	}
-	e := errs.New(errs.Unsupported, "open sink", "the Iceberg sink cannot write by the key %s, as several rows of the query may have the same", names(key))
-	if len(have) == 0 {
-		return e.WithHint("group by these columns, or keep one row of each: QUALIFY row_number() OVER (PARTITION BY %s ORDER BY …) = 1", names(key))
-	}
-	return e.WithHint("these columns are unique: %s", strings.Join(have, "; "))
-}
-
 // Write takes one delta.
 func (w *writer) Write(ctx context.Context, d flow.Delta) error {
 	if d.Rows() == 0 {
@@ -309,24 +258,10 @@ func (w *writer) Write(ctx context.Context, d flow.Delta) error {
 	if err != nil {
 		return err
 	}
-	if cols, rows = repeat(cols, rows, times); rows == 0 {
+	if cols, rows = connectors.Repeated(cols, rows, times); rows == 0 {
 		return nil
 	}
 	return w.data.write(ctx, cols, rows)
-}
-
-// repeat writes each row as often as its weight says.
-func repeat(cols []arrow.Array, rows int, times []int64) ([]arrow.Array, int) {
-	if !slices.ContainsFunc(times, func(n int64) bool { return n != 1 }) {
-		return cols, rows
-	}
-	var idx []int32
-	for row, n := range times {
-		for range n {
-			idx = append(idx, int32(row))
-		}
-	}
-	return kernels.TakeBatch(cols, idx), len(idx)
 }
 
 // Close drops what no Stage handed over.

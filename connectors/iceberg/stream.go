@@ -250,7 +250,7 @@ func (r *reader) expired(err error) error {
 	if kindOf(err) != "expired" {
 		return err
 	}
-	return because(err, "read", "keep snapshots for longer than a pipeline may stand still (history.expire.max-snapshot-age-ms), and read the table that is there now by a new pipeline",
+	return errs.Because(err, errs.Source, "read", "keep snapshots for longer than a pipeline may stand still (history.expire.max-snapshot-age-ms), and read the table that is there now by a new pipeline",
 		"the changes behind the snapshot %d cannot be read", r.at.snapshot)
 }
 
@@ -293,7 +293,7 @@ func (s *stream) same(c *meta.Change) error {
 		return nil
 	}
 	if err := holds(s.columns, c.Schema, c.Snapshot.At < s.opened); err != nil {
-		return because(err, "read", "make the stream anew: it then has the columns that the table has now", "the snapshot %d of the Iceberg table %q has other columns than the stream", c.Snapshot.ID, s.name)
+		return errs.Because(err, errs.Source, "read", "make the stream anew: it then has the columns that the table has now", "the snapshot %d of the Iceberg table %q has other columns than the stream", c.Snapshot.ID, s.name)
 	}
 	return nil
 }

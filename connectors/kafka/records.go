@@ -94,20 +94,7 @@ func (r *records) checkUnique(req connectors.SinkRequest) error {
 	if r.upsert && len(r.key) == 0 {
 		return errs.New(errs.Usage, "open sink", "upsert = true needs the option key: whose row is it that a new one replaces?").WithHint("write key = 'column, …'")
 	}
-	for _, unique := range req.Keys {
-		if !slices.ContainsFunc(unique, func(c int) bool { return !slices.Contains(r.key, c) }) {
-			return nil
-		}
-	}
-	var have []string
-	for _, unique := range req.Keys {
-		have = append(have, r.names(unique))
-	}
-	e := errs.New(errs.Unsupported, "open sink", "the Kafka sink cannot write by the key %s, as several rows of the query may have the same", r.names(r.key))
-	if len(have) == 0 {
-		return e.WithHint("group by these columns, or keep one row of each: QUALIFY row_number() OVER (PARTITION BY %s ORDER BY …) = 1", r.names(r.key))
-	}
-	return e.WithHint("these columns are unique: %s", strings.Join(have, "; "))
+	return connectors.UniqueKey("the Kafka sink", r.key, req)
 }
 
 func (r *records) names(columns []int) string {

@@ -64,17 +64,11 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 	if w.markers, err = parseTable(s.String("marker_table")); err != nil {
 		return nil, err
 	}
-	if w.key, err = keyOf(s.List("key"), req.Fields); err != nil {
+	if w.key, err = connectors.SinkKey("the Postgres sink", req); err != nil {
 		return nil, err
 	}
 	if w.key != nil {
-		if s.Bool("changelog") {
-			return nil, errs.New(errs.Usage, "options", "connector 'postgres': key and changelog exclude each other").WithHint("with a key the table holds the rows themselves; a changelog holds what happened to them")
-		}
 		w.fields = req.Fields
-		if err := w.checkUnique(req.Keys); err != nil {
-			return nil, err
-		}
 	} else if w.fields, w.changelog, err = connectors.AppendFields("the Postgres sink without the option key", req); err != nil {
 		if e := errs.As(err); e.Kind == errs.Unsupported {
 			return nil, e.WithHint("name the columns that tell its rows apart (key = 'id'), use EMIT ON WATERMARK, or set changelog = true to write each change with its __weight")
@@ -97,46 +91,6 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 		return nil, err
 	}
 	return w, nil
-}
-
-// keyOf finds the columns of a key.
-func keyOf(names []string, fields []types.Field) (key []int, err error) {
-	have := make([]string, len(fields))
-	for i, f := range fields {
-		have[i] = f.Name
-	}
-	for _, name := range names {
-		at := slices.IndexFunc(fields, func(f types.Field) bool { return strings.EqualFold(f.Name, name) })
-		if at < 0 {
-			e := errs.New(errs.Schema, "open sink", "the query has no column %q to be of the key; it has %s", name, strings.Join(have, ", "))
-			if hint := errs.DidYouMean(name, have); hint != "" {
-				return nil, e.WithHint("%s", hint)
-			}
-			return nil, e
-		}
-		if slices.Contains(key, at) {
-			return nil, errs.New(errs.Usage, "open sink", "the key names the column %q twice", name)
-		}
-		key = append(key, at)
-	}
-	return key, nil
-}
-
-// checkUnique refuses a key that several rows of the query may have: one of them would overwrite the others, and its going delete them.
-func (w *writer) checkUnique(unique [][]int) error {
-	have := make([]string, len(unique))
-	for i, u := range unique {
-		if !slices.ContainsFunc(u, func(at int) bool { return !slices.Contains(w.key, at) }) {
-			return nil
-		}
-		have[i] = strings.Join(w.namesOf(u), ", ")
-	}
-	key := strings.Join(w.keyNames(), ", ")
-	e := errs.New(errs.Unsupported, "open sink", "the Postgres sink cannot write by the key %s, as several rows of the query may have the same", key)
-	if len(have) == 0 {
-		return e.WithHint("group by these columns, or keep one row of each: QUALIFY row_number() OVER (PARTITION BY %s ORDER BY …) = 1", key)
-	}
-	return e.WithHint("these columns are unique: %s", strings.Join(have, "; "))
 }
 
 func (w *writer) names() []string {

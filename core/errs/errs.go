@@ -6,6 +6,7 @@
 package errs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -117,6 +118,23 @@ func New(kind Kind, op, format string, args ...any) *Error {
 // Bug reports a broken invariant of ours.
 func Bug(op, format string, args ...any) *Error {
 	return New(Internal, op, format, args...).WithHint("this is a bug in Riverbed; please report it with the query that caused it")
+}
+
+// Because makes an error about what the user named out of what went wrong below it: kind, hint and whether a retry helps come from there. kind and
+// hint stand in where it says none. The end of a context stays what it is.
+func Because(err error, kind Kind, op, hint, format string, args ...any) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	below := &Error{Kind: kind}
+	errors.As(err, &below)
+	if below.Hint != "" {
+		hint = below.Hint
+	}
+	reason, _, _ := strings.Cut(err.Error(), "\nHint: ")
+	out := New(below.Kind, op, "%s: %s", fmt.Sprintf(format, args...), reason).WithHint("%s", hint)
+	out.Err, out.Transient = err, below.Transient
+	return out
 }
 
 // WithHint sets what the user can do.
