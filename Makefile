@@ -61,6 +61,7 @@ test: setup iceberg ## all tests but the long suites
 	@rm -rf build/skips && mkdir -p build/skips
 	$(GO_NOTED) go $$(go list ./... | grep -vE '^$(GO_MODULE)/(incremental|state)(/|$$)') ./state/pebble
 	$(GO_NOTED) go-race -race $(RACE)
+	GOFLAGS='$(GO_BUILD_FLAGS)' $(GO_NOTED) go-iceberg -C capi/iceberg -buildmode=pie ./...
 	pytest -rs --junitxml build/skips/pytest.xml tests/python
 	python tools/check_skips.py
 

@@ -1,4 +1,4 @@
-"""Builds the Go library into the package. What Python tools ask of an extension module, answered for a plain library.
+"""Builds the Go libraries into the package. What Python tools ask of an extension module, answered for a plain library.
 
 The flags stand in capi/build.env, which the Makefile reads too: another set would compile everything a second time.
 """
@@ -35,8 +35,14 @@ def find_go() -> str:
     )
 
 
+# Each extension is the main package of a module. That of Iceberg metadata is loaded when a table is first asked for.
+LIBRARIES = {"riverbed.libriverbed": (".", "./capi"), "riverbed.libriverbed_iceberg": ("capi/iceberg", ".")}
+if os.environ.get("RIVERBED_WITHOUT_ICEBERG"):  # a build from source in half the time
+    del LIBRARIES["riverbed.libriverbed_iceberg"]
+
+
 class BuildLibrary(build_ext):
-    """One c-shared library instead of a CPython extension: ctypes loads it, so every CPython can."""
+    """A c-shared library instead of a CPython extension: ctypes loads it, so every CPython can."""
 
     def get_ext_filename(self, fullname: str) -> str:
         return os.path.join(*fullname.split(".")) + ".so"
@@ -49,7 +55,8 @@ class BuildLibrary(build_ext):
         link = f"{ENV['GO_LDFLAGS']} -extldflags=-Wl,--version-script={ROOT / ENV['GO_VERSION_SCRIPT']}"
         command = [find_go(), "build", *ENV["GO_BUILD_FLAGS"].split(), "-buildmode=c-shared", f"-ldflags={link}"]
         env = dict(os.environ, CGO_ENABLED=ENV["CGO_ENABLED"])
-        subprocess.run([*command, "-o", str(out), "./capi"], cwd=ROOT, env=env, check=True)
+        module, package = LIBRARIES[ext.name]
+        subprocess.run([*command, "-o", str(out), package], cwd=ROOT / module, env=env, check=True)
         out.with_suffix(".h").unlink(missing_ok=True)
 
 
@@ -68,7 +75,7 @@ class NativeDistribution(Distribution):
 
 
 setup(
-    ext_modules=[Extension("riverbed.libriverbed", sources=[])],
+    ext_modules=[Extension(name, sources=[]) for name in LIBRARIES],
     cmdclass={"build_ext": BuildLibrary, "bdist_wheel": PlatformWheel},
     distclass=NativeDistribution,
 )

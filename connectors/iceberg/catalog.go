@@ -3,6 +3,7 @@ package iceberg
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -102,6 +103,15 @@ func sqlitePath(rest string) string {
 		return after
 	}
 	return strings.TrimPrefix(path, "//")
+}
+
+// makeFolder makes the folder of a catalog that is a file of SQLite, which makes the file but not where it lies.
+func makeFolder(catalog string) error {
+	scheme, rest, _ := strings.Cut(catalog, ":")
+	if !strings.HasPrefix(scheme, "sqlite") {
+		return nil
+	}
+	return os.MkdirAll(filepath.Dir(sqlitePath(rest)), 0o755)
 }
 
 // refOf reads the options that say which state of the table is read.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/connectors/iceberg/meta"
 	"github.com/riverbed/riverbed/core/clock"
@@ -101,6 +100,11 @@ func openSink(ctx context.Context, req connectors.SinkRequest) (connectors.Write
 
 // prepare finds the table, or makes it, and how rows become its data files.
 func (w *writer) prepare(ctx context.Context, s connectors.Settings) error {
+	if s.Bool("create") {
+		if err := makeFolder(s.String("catalog")); err != nil {
+			return errs.Because(err, errs.Source, "open sink", "", "the Iceberg table %q: the folder of its catalog", w.t.name)
+		}
+	}
 	a, err := w.t.ask(ctx, meta.Request{Op: "load"})
 	if kindOf(err) == "absent" && s.Bool("create") {
 		if a, err = w.create(ctx, s); kindOf(err) == "exists" { // by another process, at this moment

@@ -231,6 +231,17 @@ def test_they_read_what_we_write(session: rb.Session, lake: Lake) -> None:
             assert found == [row for row in want if row[at] == value], (part, name)
 
 
+def test_a_catalog_in_a_folder_that_is_not_there(session: rb.Session, tmp_path: pathlib.Path) -> None:
+    """Reading says which; a sink makes it."""
+    catalog = f"sqlite:///{tmp_path}/made/here/catalog.db"
+    rows = f"SELECT * FROM iceberg_scan('n.t', catalog = '{catalog}')"
+    with pytest.raises(rb.RiverbedError, match=f"no folder for the catalog {tmp_path}/made/here/catalog.db"):
+        session.sql(rows).to_pylist()
+    session.sql(f"CREATE SINK o WITH (connector = 'iceberg', catalog = '{catalog}', table = 'n.t')")
+    session.sql("INSERT INTO o SELECT 1 AS a")
+    assert session.sql(rows).to_pylist() == [{"a": 1}]
+
+
 def test_by_key(session: rb.Session, lake: Lake) -> None:
     """A table by key that pyiceberg changes too: rows under our keys are replaced, whoever wrote them, no others."""
     table = lake.theirs.create_table("n.t", Schema(NestedField(1, "k", LongType()), NestedField(2, "n", LongType())))

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 import riverbed as rb
 from riverbed.cli import main
@@ -56,16 +57,31 @@ def test_the_sessions_give_what_they_show(tmp_path: pathlib.Path, monkeypatch: p
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
 
 
-def test_the_kafka_example_shows_the_closed_window(folder: pathlib.Path, broker: str) -> None:
-    start = datetime.datetime(2026, 1, 1, 12)
-    rows = [("ACME", 10.0 + i % 3, start + datetime.timedelta(seconds=i)) for i in range(90)]
+START = datetime.datetime(2026, 1, 1, 12)
+
+
+@pytest.fixture
+def trades(folder: pathlib.Path, broker: str) -> str:
+    """The broker, whose topic of trades has 90 s of them: one minute that closes, with a mean of 11."""
+    rows = [("ACME", 10.0 + i % 3, START + datetime.timedelta(seconds=i)) for i in range(90)]
     with rb.Session() as session:
         source = rb.MemoryStream()
         session.create_stream("made", source=source, schema={"symbol": "TEXT", "price": "DOUBLE", "ts": "TIMESTAMP"})
         source.push(rows)
         source.end()
         session.sql("SELECT * FROM made").sink(rb.Kafka("trades", brokers=broker)).run()
+    return broker
 
+
+def program(broker: str, loop: str) -> str:
+    """The Kafka example: only the address differs, and the loop, which has no end."""
+    text = blocks("python")[0].replace("localhost:9092", broker)
+    changed = text.replace("for batch in q.subscribe(): ...", loop)
+    assert changed != text
+    return changed
+
+
+def test_the_kafka_example_shows_the_closed_window(trades: str) -> None:
     shown: list[dict[str, object]] = []
 
     class Enough(Exception):
@@ -76,13 +92,24 @@ def test_the_kafka_example_shows_the_closed_window(folder: pathlib.Path, broker:
         if shown:
             raise Enough
 
-    (program,) = blocks("python")
-    # Only the address differs, and the loop, which has no end, looks at its batches.
-    program = program.replace("localhost:9092", broker).replace("subscribe(): ...", "subscribe(): see(batch)")
-    assert "see(batch)" in program
     with pytest.raises(Enough):
-        exec(compile(program, "README.md", "exec"), {"see": see})
-    assert shown == [{"symbol": "ACME", "window_start": start, "avg_price": 11.0}]
+        exec(compile(program(trades, "for batch in q.subscribe(): see(batch)"), "README.md", "exec"), {"see": see})
+    assert shown == [{"symbol": "ACME", "window_start": START, "avg_price": 11.0}]
+
+
+def test_the_kafka_example_fills_an_iceberg_table(trades: str, folder: pathlib.Path) -> None:
+    """The program of the README up to its loop, then its sink, in the background."""
+    _, into_iceberg = blocks("python")
+    held = {"rb": rb}
+    exec(compile(program(trades, ""), "README.md", "exec"), held)
+    running = eval(into_iceberg.strip().replace(".run()", ".run(blocking=False)"), held)
+    table = SqlCatalog("default", uri=f"sqlite:///{folder}/lake/catalog.db").load_table("analytics.trades_1m")
+    with running:
+        while not (rows := table.refresh().scan().to_arrow().to_pylist()):
+            assert not running.wait(0.05)
+        running.stop()
+        running.wait()
+    assert rows == [{"symbol": "ACME", "window_start": START, "avg_price": 11.0}]
 
 
 def test_the_commands_run(folder: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,8 @@ def test_the_tag_is_of_every_python_and_of_this_platform() -> None:
 
 def test_types_and_licence_are_packed() -> None:
     files = {str(f) for f in importlib.metadata.files("riverbed") or []}
-    assert {"riverbed/py.typed", "riverbed/_native.pyi", "riverbed/libriverbed.so"} <= files
+    libraries = {"riverbed/libriverbed.so", "riverbed/libriverbed_iceberg.so"}
+    assert {"riverbed/py.typed", "riverbed/_native.pyi", *libraries} <= files
     assert any(f.endswith("LICENSE") for f in files)
     assert any(f.endswith("THIRD-PARTY-LICENSES.txt") for f in files)
 

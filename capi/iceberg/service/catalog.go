@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -137,6 +138,9 @@ func sqlite(p iceberg.Properties, path string) (iceberg.Properties, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(filepath.Dir(absolute)); err != nil {
+		return nil, faultf(kindUsage, "there is no folder for the catalog %s: %v", path, err).hint("give the path of a catalog; a sink makes the folder of its own")
 	}
 	options := url.Values{"_pragma": {"busy_timeout(30000)", "synchronous(full)"}}
 	p["uri"] = (&url.URL{Scheme: "file", Path: absolute, RawQuery: options.Encode()}).String()

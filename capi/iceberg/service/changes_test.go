@@ -44,11 +44,10 @@ func told(changes []meta.Change) []string {
 
 // deletion is a file of deletes as its manifest says it; nothing is in it.
 type deletion struct {
-	name       string
-	of         string // one data file, "" for what its partition has
-	equality   bool
-	partition  any
-	everywhere bool
+	name      string
+	of        string // one data file, "" for what its partition has
+	equality  bool
+	partition any
 }
 
 // delete commits files of deletes as other engines write them.

@@ -40,7 +40,7 @@ func (c *call) retry(ctx context.Context, change func(*table.Table) error) error
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, &f) && !f.transient:
+		case errors.As(err, &f):
 			return err
 		}
 		switch now, again := c.tableOf(ctx); {

@@ -34,7 +34,6 @@ const (
 type fault struct {
 	kind, remedy string
 	err          error
-	transient    bool
 }
 
 func faultf(kind, format string, args ...any) *fault {
@@ -42,8 +41,6 @@ func faultf(kind, format string, args ...any) *fault {
 }
 
 func (f *fault) hint(text string) *fault { f.remedy = text; return f }
-
-func (f *fault) asTransient() *fault { f.transient = true; return f }
 
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
@@ -93,7 +90,7 @@ func transient(err error) bool {
 	var n net.Error
 	switch {
 	case errors.As(err, &f):
-		return f.transient
+		return false
 	case errors.Is(err, rest.ErrUnauthorized), errors.Is(err, rest.ErrForbidden), errors.Is(err, rest.ErrBadRequest):
 		return false
 	case errors.Is(err, table.ErrCommitFailed), errors.Is(err, rest.ErrCommitStateUnknown), errors.Is(err, rest.ErrServiceUnavailable), errors.Is(err, rest.ErrServerError):

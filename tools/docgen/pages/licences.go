@@ -3,6 +3,7 @@ package pages
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,21 +13,24 @@ import (
 )
 
 var (
-	// knownTerms are of the licences that what the wheel links may have (Apache-2.0, MIT, BSD, ISC, Unlicense): each lets a work under the Apache
+	// knownTerms are of the licences that what the wheel links may have (Apache-2.0, MIT, BSD, ISC, Unlicense, SQLite's public domain): each lets a work under the Apache
 	// License 2.0 carry it, if the text goes along. Anything else is an error, so that no dependency brings terms that nobody has read.
 	knownTerms = regexp.MustCompile(`(?i)Apache License\s+Version 2\.0` +
 		`|Permission is hereby granted, free of charge` +
 		`|Redistribution and use in source and binary forms` +
 		`|Permission to use, copy, modify, and(/or)? distribute this software for any\s+purpose` +
-		`|This is free and unencumbered software released into the public domain`)
-	licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense|notice)([-.].*)?$`)
+		`|This is free and unencumbered software released into the public domain` +
+		`|SQLite Is Public Domain`)
+	licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense|notice)([-._].*)?$`)
 	noticeFile  = regexp.MustCompile(`(?i)^notice`)
+	pictures    = regexp.MustCompile(`(?i)-logo$`) // terms of what is not linked
 )
 
 // licencePage is the text that their licences ask to go along with the programs that are linked into the libraries: one entry a
 // text, with the modules that have it. mains are the folders of the libraries' main packages, below root.
 func licencePage(root string, mains ...string) (Page, error) {
 	users := map[string][]string{} // text → module version
+	alike := map[string]string{}   // what a text says, however its lines are broken → the text that stands for it
 	for _, main := range mains {
 		modules, err := linked(filepath.Join(root, main))
 		if err != nil {
@@ -38,7 +42,11 @@ func licencePage(root string, mains ...string) (Page, error) {
 				return Page{}, fmt.Errorf("%s: %w", m.name, err)
 			}
 			for _, t := range texts {
-				users[t] = append(users[t], m.name)
+				says := strings.Join(strings.Fields(t), " ")
+				if alike[says] == "" {
+					alike[says] = t
+				}
+				users[alike[says]] = append(users[alike[says]], m.name)
 			}
 		}
 	}
@@ -73,18 +81,21 @@ func linked(folder string) ([]module, error) {
 	}
 	seen := map[module]bool{}
 	for line := range strings.Lines(string(lines)) {
-		if name, dir, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && name != "" && dir != "" && !strings.HasPrefix(name, "github.com/riverbed/") {
+		// What stands in the place of another module (capi/iceberg/standins) is ours.
+		if name, dir, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && name != "" && dir != "" && !strings.HasPrefix(name, "github.com/riverbed/") && !ours(folder, dir) {
 			seen[module{name, dir}] = true
 			if strings.HasPrefix(name, "golang.org/x/sys ") {
 				seen[module{"Go", dir}] = true // its own library has the same text, which not every installation of Go brings along
 			}
 		}
 	}
-	out := make([]module, 0, len(seen))
-	for m := range seen {
-		out = append(out, m)
-	}
-	return out, nil
+	return slices.SortedFunc(maps.Keys(seen), func(a, b module) int { return strings.Compare(a.name, b.name) }), nil // so that it is always the same text that stands for others
+}
+
+// ours reports whether a folder is below that of the main package.
+func ours(folder, dir string) bool {
+	folder, err := filepath.Abs(folder)
+	return err == nil && strings.HasPrefix(dir, folder+string(filepath.Separator))
 }
 
 // licenceTexts reads the files of a module that say its terms. One without any, or with terms that are not known, is an error.
@@ -96,7 +107,7 @@ func licenceTexts(dir string) ([]string, error) {
 	var out []string
 	known := false
 	for _, e := range entries {
-		if e.IsDir() || !licenceFile.MatchString(e.Name()) {
+		if e.IsDir() || !licenceFile.MatchString(e.Name()) || pictures.MatchString(e.Name()) {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))

@@ -32,7 +32,7 @@ func All(root string) ([]Page, error) {
 			"operators": operators(), "state": stateTables(),
 		})},
 	}
-	terms, err := licencePage(root, "capi")
+	terms, err := licencePage(root, "capi", "capi/iceberg")
 	if err != nil {
 		return nil, err
 	}
