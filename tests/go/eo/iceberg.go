@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/riverbed/riverbed/capi/iceload"
+	"github.com/riverbed/riverbed/connectors/kafka/kafkatest"
 )
 
 // icebergTable is a table in a catalog in SQLite.
@@ -38,22 +40,23 @@ func (i icebergTable) sink(options string) string {
 const readIcebergProgram = `import sys
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError, NoSuchNamespaceError
-catalog = SqlCatalog("default", uri="sqlite:///" + sys.argv[1] + "/catalog.db", warehouse="file://" + sys.argv[1])
+folder, columns = sys.argv[1], sys.argv[2:]
+catalog = SqlCatalog("default", uri="sqlite:///" + folder + "/catalog.db", warehouse="file://" + folder)
 try:
     rows = catalog.load_table("n.t").scan().to_arrow().to_pylist()
 except (NoSuchTableError, NoSuchNamespaceError):
     rows = []
 for row in rows:
-    print("|".join(str(row[name])[:16] for name in ("k", "minute", "n", "total")))
+    print(row.get("__weight", 1), "|".join(str(row[name]) for name in columns), sep="|")
 `
 
-// read reads the table with pyiceberg.
-func (i icebergTable) read() (map[string]int, error) {
+// read reads columns of the table with pyiceberg, how often each row is there. A table of changes is what they add up to.
+func (i icebergTable) read(columns ...string) (map[string]int, error) {
 	python := os.Getenv("RIVERBED_PYTHON")
 	if python == "" {
 		python = filepath.Join("..", "..", "..", ".venv", "bin", "python")
 	}
-	cmd := exec.Command(python, "-c", readIcebergProgram, i.dir)
+	cmd := exec.Command(python, append([]string{"-c", readIcebergProgram, i.dir}, columns...)...)
 	var failed bytes.Buffer
 	cmd.Stderr = &failed
 	text, err := cmd.Output()
@@ -61,12 +64,27 @@ func (i icebergTable) read() (map[string]int, error) {
 		return nil, fmt.Errorf("pyiceberg: %w\n%s", err, failed.String())
 	}
 	out := map[string]int{}
-	for _, row := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-		if row != "" {
-			out[row]++
+	for line := range strings.Lines(string(text)) {
+		times, row, _ := strings.Cut(strings.TrimSpace(line), "|")
+		n, err := strconv.Atoi(times)
+		if err != nil {
+			return nil, fmt.Errorf("pyiceberg: %q: %w", line, err)
+		}
+		if out[row] += n; out[row] == 0 {
+			delete(out, row)
 		}
 	}
 	return out, nil
+}
+
+// windows reads the rows of the query of that name as tally writes them, whose minutes have no seconds.
+func (i icebergTable) windows() (map[string]int, error) {
+	rows, err := i.read("k", "minute", "n", "total")
+	out := map[string]int{}
+	for row, n := range rows {
+		out[strings.Replace(row, ":00|", "|", 1)] = n
+	}
+	return out, err
 }
 
 // filesToIceberg adds rows, two epochs to a snapshot, or keeps the table by key.
@@ -81,9 +99,24 @@ func filesToIceberg(options string) func(t *testing.T) *plumbing {
 				"INSERT INTO o " + windows,
 			},
 			feed:  in.feed,
-			read:  table.read,
+			read:  table.windows,
 			want:  func() (map[string]int, error) { return tally(in.n), nil },
 			until: "latest",
 		}
+	}
+}
+
+// kafkaToIceberg adds rows, a snapshot an epoch.
+func kafkaToIceberg(t *testing.T) *plumbing {
+	b, table := kafkatest.Start(t), newIcebergTable(t)
+	in := &records{client: b.Topic(t, "in", partitions)}
+	return &plumbing{
+		settings:   settings(t),
+		statements: []string{fromKafka(b, "in"), table.sink(""), "INSERT INTO o " + windows},
+		feed:       in.feed,
+		read:       table.windows,
+		want:       func() (map[string]int, error) { return tally(in.n), nil },
+		services:   []service{{"broker", b.Kill, b.Up}},
+		until:      "latest",
 	}
 }

@@ -31,6 +31,8 @@ type path struct {
 	name string
 	// open makes what the pipeline reads and writes and gives its statements.
 	open func(t *testing.T) *plumbing
+	// long: in the short form others stand for it, with the same source and with the same sink.
+	long bool
 }
 
 // plumbing is one opened path.

@@ -18,19 +18,21 @@ import (
 )
 
 var paths = []path{
-	{"files to json files", filesToFiles("json")},
-	{"files to parquet on s3", filesToS3},
-	{"files to iceberg", filesToIceberg(", partition_by = 'day(minute)', commit_every = 2")},
-	{"files to iceberg by key", filesToIceberg(", key = 'k, minute'")},
-	{"kafka to kafka", kafkaToKafka},
-	{"kafka to postgres", kafkaToPostgres},
-	{"postgres to postgres", postgresToPostgres},
-	{"postgres changes to postgres", postgresChanges},
-	{"kafka and postgres to kafka", kafkaAndPostgres},
+	{name: "files to json files", open: filesToFiles("json")},
+	{name: "files to parquet on s3", open: filesToS3},
+	{name: "files to iceberg", open: filesToIceberg(", partition_by = 'day(minute)', commit_every = 2")},
+	{name: "files to iceberg by key", open: filesToIceberg(", key = 'k, minute'")},
+	{name: "kafka to kafka", open: kafkaToKafka},
+	{name: "kafka to postgres", open: kafkaToPostgres},
+	{name: "kafka to iceberg", open: kafkaToIceberg, long: true},
+	{name: "postgres to postgres", open: postgresToPostgres},
+	{name: "postgres changes to postgres", open: postgresChanges},
+	{name: "kafka and postgres to kafka", open: kafkaAndPostgres, long: true},
+	{name: "kafka and postgres to iceberg", open: kafkaAndPostgresToIceberg},
 }
 
 // doubling are the paths on which rows come twice without markers, so that the test must fail. A sink by key takes the same row again without harm.
-var doubling = []string{"files to json files", "files to parquet on s3", "kafka to kafka", "postgres changes to postgres", "kafka and postgres to kafka"}
+var doubling = []string{"files to json files", "files to parquet on s3", "kafka to kafka", "postgres changes to postgres", "kafka to iceberg", "kafka and postgres to kafka", "kafka and postgres to iceberg"}
 
 // windows is the query of the paths: counts and sums by key and minute of event time, once each.
 const windows = "SELECT k, TUMBLE_START(ts, INTERVAL '1 minute') AS minute, count(*) AS n, sum(id) AS total FROM s GROUP BY k, TUMBLE(ts, INTERVAL '1 minute') EMIT ON WATERMARK"
