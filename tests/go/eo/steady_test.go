@@ -29,6 +29,7 @@ const (
 	steadyRate   = 2000                   // bids a second
 	steadyEpochs = 10                     // of a snapshot
 	steadyPart   = 100 * time.Millisecond // between two parts of them
+	steadyPause  = 10 * time.Second       // between two epochs at most, on a machine that does other things too
 	steadyMemory = 30 << 20               // by how much memory may grow over the second half, beside a tenth of it
 )
 
@@ -97,6 +98,9 @@ func TestSteady(t *testing.T) {
 	t.Logf("%s at %d bids/s: %d epochs, the longest pause between two %.1f s, memory %d MB, grown by %+.1f MB over the second half", duration, steadyRate, epochs, longest.Seconds(), half>>20, grown/(1<<20))
 	if epochs < int(duration.Seconds()/2) {
 		t.Errorf("%d epochs in %s", epochs, duration)
+	}
+	if longest > steadyPause {
+		t.Errorf("%s between two epochs", longest)
 	}
 	if duration >= time.Minute && grown > steadyMemory+float64(half)/10 {
 		t.Errorf("memory grew by %.0f MB over the second half, from about %d MB", grown/(1<<20), half>>20)
