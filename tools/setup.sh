@@ -64,7 +64,7 @@ make -s dev
 if [ ! -x .venv/bin/riverbed ]; then
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   echo "$PWD/python" > "$site/riverbed-dev.pth"
-  printf '#!%s\nimport sys\nfrom riverbed.cli import main\nsys.exit(main())\n' "$PWD/.venv/bin/python" > .venv/bin/riverbed
+  printf '#!%s\nfrom riverbed.cli import command\ncommand()\n' "$PWD/.venv/bin/python" > .venv/bin/riverbed
   chmod +x .venv/bin/riverbed
 fi
 .venv/bin/python -c 'import riverbed; riverbed.version()' >/dev/null

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -155,3 +159,84 @@ def test_a_signal_ends_a_run_and_its_files_are_finished(
     assert len((tmp_path / "out.csv").read_text().splitlines()) == last["rows_out"] + 1
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["out.csv", "p.sql"]
     assert [path for path in tmp_path.glob("state/**/*") if path.is_file()] == []
+
+
+@contextlib.contextmanager
+def silent_service() -> Iterator[socket.socket]:
+    """Listen like a service that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        service.settimeout(300)  # the child has failed: the test is not to hang for ever
+        yield service
+
+
+@contextlib.contextmanager
+def child_of(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a command in a process of its own, which is ended in any case."""
+    command = [sys.executable, "-m", "riverbed.cli", *arguments]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    guard = threading.Timer(300, child.kill)
+    guard.start()
+    try:
+        yield child
+    finally:
+        guard.cancel()
+        child.kill()
+        child.communicate()
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_run_that_is_starting(tmp_path: pathlib.Path, sent: signal.Signals, code: int) -> None:
+    """The second pipeline has its lease and waits for its sink; the first runs, with windows that are to stay open."""
+    script = tmp_path / "p.sql"
+    place = ["--checkpoint-dir", str(tmp_path / "checkpoints")]
+    with silent_service() as service:
+        script.write_text(
+            f"""CREATE STREAM s (WATERMARK FOR ts AS ts - INTERVAL '1 minute')
+              WITH (connector = 'generator', kind = 'sky_alerts', rate = 1000);
+            CREATE SINK first WITH (connector = 'json', path = '{tmp_path}/first');
+            CREATE SINK dead WITH (connector = 'json', path = '{tmp_path}/dead');
+            CREATE SINK second WITH (connector = 'postgres', table = 't',
+                                     url = 'postgres://u:p@127.0.0.1:{service.getsockname()[1]}/d');
+            INSERT INTO dead SELECT error FROM __bad;
+            INSERT INTO first SELECT count(*) AS n FROM s GROUP BY TUMBLE(ts, INTERVAL '90 days') EMIT ON WATERMARK;
+            INSERT INTO second SELECT 1 AS one FROM s;
+            """
+        )
+        with child_of("run", str(script), *place) as child:
+            service.accept()[0]  # it is held, and nobody answers
+            child.send_signal(sent)
+            out, err = child.communicate()
+    assert child.returncode == code
+    assert out == ""
+    lines = err.splitlines()
+    assert lines[:2] == ["started: first", "interrupted: the pipeline of line 9 had not started"], err
+    assert lines[2].startswith("stopped: "), err
+    assert ", 0 out," in lines[2]
+    assert len(lines) == 3, err
+    for name in ("first", "second"):  # no start has to wait for a lease
+        newest = max((tmp_path / "checkpoints" / name).glob("lease-*.json"))
+        assert json.loads(newest.read_text())["released"]
+
+
+def test_a_signal_ends_a_run_that_waits_for_another(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "p.sql"
+    script.write_text(
+        f"""CREATE STREAM s WITH (connector = 'generator', kind = 'sky_alerts', rate = 1000);
+        CREATE SINK out WITH (connector = 'json', path = '{tmp_path}/out');
+        INSERT INTO out SELECT 1 AS one FROM s;
+        """
+    )
+    run = ["run", str(script), "--checkpoint-dir", str(tmp_path / "checkpoints")]
+    with child_of(*run) as first:
+        assert first.stderr is not None
+        assert first.stderr.readline() == "started: out\n"
+        with child_of(*run) as second:
+            while "libriverbed" not in pathlib.Path(f"/proc/{second.pid}/maps").read_text():
+                time.sleep(0.05)
+            time.sleep(0.5)  # so that it usually waits for the lease by now; an interrupt before that is one too
+            second.send_signal(signal.SIGINT)
+            assert second.communicate() == ("", "interrupted: the pipeline of line 3 had not started\n")
+            assert second.returncode == 130
+        first.send_signal(signal.SIGINT)
+        first.communicate()
+        assert first.returncode == 130

@@ -9,11 +9,12 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
+from typing import NoReturn
 
 from riverbed.cli import explain, functions, inspect, replay, run, savepoint, sql
 from riverbed.errors import RiverbedError
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 COMMANDS = (sql, run, explain, functions, inspect, savepoint, replay)
 
@@ -62,19 +63,9 @@ def _terminable() -> Iterator[None]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; errors go to stderr as the sentence that Python would raise."""
-    top = parser()
-    arguments = top.parse_args(argv)
-    if arguments.version:
-        import riverbed
-
-        print(f"riverbed {riverbed.version()}")
-        return 0
-    if arguments.command is None:
-        top.print_help()
-        return 2
     try:
         with _terminable():
-            return int(arguments.run(arguments))
+            return _main(argv)
     except RiverbedError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
@@ -85,3 +76,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         sys.stderr.close()
         return 141
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    top = parser()
+    arguments = top.parse_args(argv)
+    if arguments.version:
+        import riverbed
+
+        print(f"riverbed {riverbed.version()}")
+        return 0
+    if arguments.command is None:
+        top.print_help()
+        return 2
+    return int(arguments.run(arguments))
+
+
+def command() -> NoReturn:
+    """Be the process of a command: `riverbed`, `python -m riverbed.cli`."""
+    code = main()
+    # What is left is the end of the interpreter, which has nobody to tell of a second Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(code)

@@ -1,7 +1,5 @@
 """`python -m riverbed.cli`."""
 
-import sys
+from riverbed.cli import command
 
-from riverbed.cli import main
-
-sys.exit(main())
+command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
 import time
@@ -10,6 +11,7 @@ import time
 from riverbed import PipelineHandle, Query
 from riverbed.cli import common
 from riverbed.cli.status import Status
+from riverbed.errors import RiverbedError
 
 SUMMARY = "Run a file of statements; every INSERT INTO a sink over a live source becomes a pipeline that goes on."
 EXAMPLES = (
@@ -63,27 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.accept_duplicates:
         arguments.set.append("accept_duplicates=true")
     with common.session(arguments) as session:
-        running: list[PipelineHandle] = []
-        behind: list[Query] = []  # pipelines over __late and __bad: they follow the others
-        followed = 0  # how many of those that run are none
-        status = Status(sys.stderr, quiet=arguments.quiet)
-
-        def start(query: Query) -> None:
-            handle = query.pipeline(exactly_once=arguments.strict).run(blocking=False, until=arguments.until)
-            running.append(handle)
-            status.started(handle.metrics())
-
+        pipelines = _Pipelines(arguments)
         at = 0
         try:
             for statement in session.statements(text):
                 at = text.index(statement, at)
                 # What stands before is blanked, so that an error names the line of the file.
                 query = session.sql(re.sub(r"[^\n]", " ", text[:at]) + statement)
-                at += len(statement)
-                if query.is_pipeline and query.follows:
-                    behind.append(query)
-                elif query.is_pipeline:
-                    start(query)
+                if query.is_pipeline:
+                    pipelines.add(query, line=text.count("\n", 0, at) + 1)
                 elif query.is_live:
                     with query.subscribe(until=arguments.until) as changes:
                         for batch in changes:
@@ -95,46 +85,99 @@ def run(arguments: argparse.Namespace) -> int:
                             print(common.line(row))
                     else:
                         query.show()
-            followed = len(running)
-            for query in behind:
-                start(query)
-            _wait(running, arguments, status)
+                at += len(statement)
+            pipelines.follow()
+            pipelines.wait()
         except KeyboardInterrupt:
-            status.clear()
-            # Those that follow end last, and without checkpoints take what is left: nothing gives it to them later.
-            for number, handle in enumerate(running):
-                last = bool(behind) and number >= followed
-                handle.stop(drain=arguments.drain or (last and not handle.metrics()["epoch"]))
-            _report(running, arguments)
+            pipelines.interrupted()
+            pipelines.stop(drain=arguments.drain)
             raise
-        status.clear()
-        _report(running, arguments)
+        except RiverbedError as error:
+            with contextlib.suppress(RiverbedError):  # what failed first is told
+                pipelines.stop(drain=False)
+            raise error
+        pipelines.report()
     return 0
 
 
-def _wait(running: list[PipelineHandle], arguments: argparse.Namespace, status: Status) -> None:
-    waiting, told = list(running), time.monotonic()
-    while waiting:
-        waiting = [handle for handle in waiting if not handle.wait(timeout=0.2)]
-        if waiting and time.monotonic() - told >= 1:
-            told = time.monotonic()
-            if arguments.json:
-                _report(waiting, arguments)
-            else:
-                status.show([handle.metrics() for handle in waiting])
+class _Pipelines:
+    """The pipelines of a script, from their start to the line that tells how each ended."""
 
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._status = Status(sys.stderr, quiet=arguments.quiet)
+        self._running: list[PipelineHandle] = []
+        self._behind: list[tuple[Query, int]] = []  # over __late and __bad: they follow the others
+        self._followers: list[PipelineHandle] = []
+        self._starting = 0  # the line of the one that has been asked to start and does not run yet
 
-def _report(handles: list[PipelineHandle], arguments: argparse.Namespace) -> None:
-    for handle in handles:
-        metrics = handle.metrics()
-        if arguments.json:
-            print(common.line(metrics), flush=True)
-        elif not arguments.quiet or metrics.get("checkpoint_warning"):
-            print(
-                f"{metrics['state']}: {metrics['rows_in']} rows in, {metrics['rows_out']} out, "
-                f"{metrics['late_rows']} late, {metrics['bad_rows']} bad, {metrics['steps']} steps"
-                + (f", epoch {metrics['epoch']}" if metrics["epoch"] else "")
-                + (f"\nwaiting for: {metrics['waiting_for']}" if metrics.get("waiting_for") else "")
-                + (f"\nwarning: {metrics['checkpoint_warning']}" if metrics.get("checkpoint_warning") else ""),
-                file=sys.stderr,
-            )
+    def add(self, query: Query, line: int) -> None:
+        """Start the pipeline of a statement, or keep it until those that it follows run."""
+        if query.follows:
+            self._behind.append((query, line))
+        else:
+            self._start(query, line, self._running)
+
+    def follow(self) -> None:
+        """Start those that follow."""
+        for query, line in self._behind:
+            self._start(query, line, self._followers)
+
+    def _start(self, query: Query, line: int, among: list[PipelineHandle]) -> None:
+        self._starting = line
+        pipeline = query.pipeline(exactly_once=self._arguments.strict)
+        among.append(pipeline.run(blocking=False, until=self._arguments.until))
+        self._starting = 0
+        self._status.started(among[-1].metrics())
+
+    def wait(self) -> None:
+        """Wait until all have ended; raise what one fails with."""
+        waiting, told = self._running + self._followers, time.monotonic()
+        while waiting:
+            waiting = [handle for handle in waiting if not handle.wait(timeout=0.2)]
+            if waiting and time.monotonic() - told >= 1:
+                told = time.monotonic()
+                if self._arguments.json:
+                    self._report(waiting)
+                else:
+                    self._status.show([handle.metrics() for handle in waiting])
+
+    def interrupted(self) -> None:
+        """Tell what a signal came upon, where no line will tell how it ended."""
+        self._status.clear()
+        if self._starting:
+            print(f"interrupted: the pipeline of line {self._starting} had not started", file=sys.stderr)
+
+    def stop(self, *, drain: bool) -> None:
+        """Stop all and tell how they ended; raise what the first failed with that fails."""
+        failed: list[RiverbedError] = []
+        # Those that follow end last, and without checkpoints take what is left: nothing gives it to them later.
+        for handle in self._running + self._followers:
+            left = handle in self._followers and not handle.metrics()["epoch"]
+            try:
+                handle.stop(drain=drain or left)
+            except RiverbedError as error:
+                failed.append(error)
+        self.report()
+        if failed:
+            raise failed[0]
+
+    def report(self) -> None:
+        """Tell how those went that have ended."""
+        self._status.clear()
+        self._report(self._running + self._followers)
+
+    def _report(self, handles: list[PipelineHandle]) -> None:
+        for handle in handles:
+            metrics = handle.metrics()
+            if self._arguments.json:
+                print(common.line(metrics), flush=True)
+            elif not self._arguments.quiet or metrics.get("checkpoint_warning"):
+                print(
+                    f"{metrics['state']}: {metrics['rows_in']} rows in, {metrics['rows_out']} out, "
+                    f"{metrics['late_rows']} late, {metrics['bad_rows']} bad, {metrics['steps']} steps"
+                    + (f", epoch {metrics['epoch']}" if metrics["epoch"] else "")
+                    + (f"\nwaiting for: {metrics['waiting_for']}" if metrics.get("waiting_for") else "")
+                    + (f"\nwarning: {metrics['checkpoint_warning']}" if metrics.get("checkpoint_warning") else ""),
+                    file=sys.stderr,
+                )
