@@ -67,7 +67,10 @@ def test_checkpoints_are_inspected_and_saved(tmp_path: pathlib.Path, capsys: pyt
     )
     place = ["--checkpoint-dir", str(tmp_path / "checkpoints")]
     assert main(["run", str(tmp_path / "q.sql"), "--until", "latest", *place]) == 0
-    assert "epoch" in capsys.readouterr().err
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "started: totals"
+    assert told[1].startswith("stopped: totals, 2 rows in, ")
+    assert "epoch" in told[1]
     assert main(["inspect", "--pipeline-id", "totals", "--json", *place]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["pipeline"] == "totals"
@@ -210,7 +213,7 @@ def test_a_signal_ends_a_run_that_is_starting(tmp_path: pathlib.Path, sent: sign
     assert out == ""
     lines = err.splitlines()
     assert lines[:2] == ["started: first", "interrupted: the pipeline of line 9 had not started"], err
-    assert lines[2].startswith("stopped: "), err
+    assert lines[2].startswith("stopped: first, "), err
     assert ", 0 out," in lines[2]
     assert len(lines) == 3, err
     for name in ("first", "second"):  # no start has to wait for a lease

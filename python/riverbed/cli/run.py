@@ -174,7 +174,7 @@ class _Pipelines:
                 print(common.line(metrics), flush=True)
             elif not self._arguments.quiet or metrics.get("checkpoint_warning"):
                 print(
-                    f"{metrics['state']}: {metrics['rows_in']} rows in, {metrics['rows_out']} out, "
+                    f"{metrics['state']}: {metrics['pipeline']}, {metrics['rows_in']} rows in, {metrics['rows_out']} out, "
                     f"{metrics['late_rows']} late, {metrics['bad_rows']} bad, {metrics['steps']} steps"
                     + (f", epoch {metrics['epoch']}" if metrics["epoch"] else "")
                     + (f"\nwaiting for: {metrics['waiting_for']}" if metrics.get("waiting_for") else "")
