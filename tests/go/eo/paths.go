@@ -22,6 +22,7 @@ var paths = []path{
 	{name: "files to parquet on s3", open: filesToS3},
 	{name: "files to iceberg", open: filesToIceberg(", partition_by = 'day(minute)', commit_every = 2")},
 	{name: "files to iceberg by key", open: filesToIceberg(", key = 'k, minute'")},
+	{name: "files to iceberg on s3", open: filesToIcebergOnS3, long: true},
 	{name: "kafka to kafka", open: kafkaToKafka},
 	{name: "kafka to postgres", open: kafkaToPostgres},
 	{name: "kafka to iceberg", open: kafkaToIceberg, long: true},

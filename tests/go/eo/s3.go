@@ -28,8 +28,12 @@ func filesToS3(t *testing.T) *plumbing {
 		read:     func() (map[string]int, error) { return readParquet(filepath.Join(s3.Folder, objtest.Bucket, "out")) },
 		want:     func() (map[string]int, error) { return tally(in.n), nil },
 		until:    "latest",
-		services: []service{{"object store", func() error { s3.Kill(); return nil }, func() error { s3.Start(); return nil }}},
+		services: []service{objectStore(s3)},
 	}
+}
+
+func objectStore(s3 *objtest.Service) service {
+	return service{"object store", func() error { s3.Kill(); return nil }, func() error { s3.Start(); return nil }}
 }
 
 const readParquetProgram = `import duckdb, sys
