@@ -67,6 +67,9 @@ transaction.abort.timed.out.transaction.cleanup.interval.ms=1000
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 log.cleaner.dedupe.buffer.size=4194304
+# A start behind a kill waits until the session of the killed broker has ended, which is nine seconds otherwise.
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=3000
 CONF
   [ -e "$data/logs/meta.properties" ] || java "${jvm[@]}" -cp "$libs/*" kafka.tools.StorageTool format -t MkU3OEVBNTcwNTJENDM2Qg -c "$data/server.properties" >/dev/null
 }
