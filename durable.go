@@ -3,6 +3,7 @@ package riverbed
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,8 +17,8 @@ import (
 	"github.com/riverbed/riverbed/incremental"
 )
 
-// A durable pipeline ends an epoch at a barrier: the end of a step, at which the loop copies what changed since the last one. One
-// goroutine behind the loop then makes the epoch durable (ADR 27): the sink stages, the copy is uploaded, the manifest is published, the
+// A durable pipeline ends an epoch at a barrier: the end of a step, from which on the loop copies what changed since the last one, a piece of it
+// behind each step. One goroutine behind the loop then makes the epoch durable (ADR 27): the sink stages, the copy is uploaded, the manifest is published, the
 // sink commits, the sources are told. At most one epoch is on its way.
 
 // backlog is for how many intervals a barrier that is due may wait for the epoch before it. Then the loop waits, so that
@@ -49,6 +50,8 @@ type durable struct {
 	steps   flow.Step // of the graph at the last barrier
 	due     time.Time
 	kept    keptSince
+	copying *barrier                       // of the epoch that is still being copied
+	paused  time.Duration                  // the longest that the steps stood still for it
 	flying  chan struct{}                  // closed when the epoch on its way is through; nil: there is none
 	tables  map[string][]arrow.RecordBatch // changes of tables that were restored, until the run begins
 	ended   string                         // a live stream that had ended when the pipeline was last run
@@ -62,6 +65,7 @@ type durable struct {
 // barrier is what the loop hands over.
 type barrier struct {
 	manifest *checkpoint.Manifest
+	copying  *incremental.Copying // until all rows of the state are copied
 	sections []checkpoint.Section
 	staged   chan staged
 	upTo     []map[string]flow.Position // of each source
@@ -73,6 +77,9 @@ func (d *durable) afterStep() error {
 	if d == nil {
 		return nil
 	}
+	if err := d.copyMore(copyRows); err != nil {
+		return err
+	}
 	if err := d.arrived(); err != nil {
 		return err
 	}
@@ -81,7 +88,7 @@ func (d *durable) afterStep() error {
 	if now.Before(d.due) && !pressed || d.steps == d.r.graph.Steps() || !d.settled() {
 		return nil
 	}
-	if d.flying != nil {
+	if d.onItsWay() {
 		if !pressed && now.Sub(d.due) < backlog*d.interval() {
 			return nil
 		}
@@ -130,7 +137,12 @@ func (d *durable) interval() time.Duration {
 
 // wait is how long the loop may sleep before a barrier is due; false when none will be.
 func (d *durable) wait(now time.Time) (time.Duration, bool) {
-	if d == nil || d.flying != nil || d.steps == d.r.graph.Steps() || !d.settled() {
+	switch {
+	case d == nil:
+		return 0, false
+	case d.copying != nil:
+		return 0, true
+	case d.flying != nil || d.steps == d.r.graph.Steps() || !d.settled():
 		return 0, false
 	}
 	return d.due.Sub(now), true
@@ -158,8 +170,17 @@ func (d *durable) arrived() error {
 	}
 }
 
+// onItsWay reports whether an epoch is.
+func (d *durable) onItsWay() bool { return d.copying != nil || d.flying != nil }
+
 // land waits for the epoch on its way.
 func (d *durable) land() error {
+	if d == nil {
+		return nil
+	}
+	if err := d.copyMore(math.MaxInt32); err != nil {
+		return err
+	}
 	if d.flying == nil {
 		return nil
 	}
@@ -168,48 +189,57 @@ func (d *durable) land() error {
 	return d.err
 }
 
-// take ends the epoch here: what changed is copied, and goes on its way.
+// fail ends the epochs of a run that failed: one on its way is waited for. One that is still being copied is left.
+//
+// AIDEV-NOTE: the rest of it lies in the tables of a graph that may have stopped anywhere. The next run goes on from the epoch before, as after a crash.
+func (d *durable) fail() {
+	if d == nil {
+		return
+	}
+	d.copying = nil
+	_ = d.land()
+}
+
+// copyRows is how many rows are copied while the steps wait. Some ten steps later all are.
+const copyRows = 1 << 13
+
+// take ends the epoch here: what changed is noted, copied from now on, and goes on its way.
 func (d *durable) take() error {
 	d.epoch++
 	checkpoint.Phase(checkpoint.Copying, d.epoch)
 	began := d.r.s.clock.Now()
-	b, err := d.copy()
+	b, err := d.cut()
 	if err != nil {
 		return err
 	}
 	now := d.r.s.clock.Now()
-	d.r.paused(now.Sub(began))
-	checkpoint.Phase(checkpoint.Copied, d.epoch)
+	d.copying, d.paused = b, now.Sub(began)
 	d.steps = d.r.graph.Steps()
 	d.due = now.Add(d.interval())
 	if err := d.w.barrier(d.r.ctx, d.epoch, b.staged); err != nil {
 		return err
 	}
-	d.flying = make(chan struct{})
-	go func() {
-		defer close(d.flying)
-		d.err = guarded(func() error { return d.through(b) })
-	}()
-	return nil
+	return d.copyMore(0) // there may be nothing to copy
 }
 
-// copy is the graph's changes, the positions behind them, and what is said of late and bad rows.
+// cut is the graph's changes, the positions behind them, and what is said of late and bad rows.
 //
 // AIDEV-NOTE: positions are those of rows that a step has taken, never of rows that wait in the queue or for the end of their source
-// transaction; both the state and the positions are of the same step, since only the loop moves either.
-func (d *durable) copy() (*barrier, error) {
+// transaction; both the state and the positions are of the same step, since only the loop moves either. The rows of the state are copied later, as
+// they are now (incremental.Copying).
+func (d *durable) cut() (*barrier, error) {
 	r := d.r
-	snap, err := r.graph.Changes()
+	copying, err := r.graph.BeginChanges()
 	if err != nil {
 		return nil, err
 	}
 	m := *d.last
 	m.Epoch, m.Written = d.epoch, r.s.clock.Now().UTC()
-	b := &barrier{manifest: &m, staged: make(chan staged, 1)}
-	if b.sections, err = epochOf(&m, snap, d.pending); err != nil {
+	b := &barrier{manifest: &m, copying: copying, staged: make(chan staged, 1)}
+	if b.sections, err = besideState(&m, copying.Begun(), d.pending); err != nil {
 		return nil, err
 	}
-	d.pending = len(snap.Pending) > 0
+	d.pending = len(copying.Begun().Pending) > 0
 	for i, src := range m.Sources {
 		upTo := map[string]flow.Position{}
 		ended := r.inputs[i].endedSplits(upTo)
@@ -227,6 +257,33 @@ func (d *durable) copy() (*barrier, error) {
 	b.sections = append(b.sections, d.kept.sections()...)
 	d.kept, b.kept = keptSince{}, r.s.keptMarks(r.name)
 	return b, nil
+}
+
+// copyMore copies about so many rows of the epoch that is being copied. When it has all of them, the epoch goes on its way.
+func (d *durable) copyMore(rows int) error {
+	b := d.copying
+	if b == nil {
+		return nil
+	}
+	began := d.r.s.clock.Now()
+	snap, err := b.copying.More(rows)
+	if err != nil {
+		return err
+	}
+	d.paused = max(d.paused, d.r.s.clock.Now().Sub(began))
+	if snap == nil {
+		return nil
+	}
+	b.sections = append(b.sections, stateOf(b.manifest, snap)...)
+	d.copying, b.copying = nil, nil
+	d.r.paused(d.paused)
+	checkpoint.Phase(checkpoint.Copied, b.manifest.Epoch)
+	d.flying = make(chan struct{})
+	go func() {
+		defer close(d.flying)
+		d.err = guarded(func() error { return d.through(b) })
+	}()
+	return nil
 }
 
 // through makes an epoch durable. It runs behind the loop.

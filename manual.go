@@ -39,21 +39,22 @@ type ManualOptions struct {
 // What the query itself spells out, range(…), belongs to the first step.
 // It is used by one goroutine.
 type Manual struct {
-	s     *Session
-	q     *Query
-	query *plan.Query
-	opts  incremental.Options
-	graph *incremental.Graph
-	infos []incremental.SourceInfo
-	clock *clock.Fake
-	saved *incremental.Snapshot // without checkpoints
-	store *checkpoint.Store
-	last  *checkpoint.Manifest
-	next  incremental.Input
-	late  *keptRows
-	bad   *keptRows
-	ended map[int]bool // with what is not yet stepped
-	kept  map[int]bool // the same, as of saved
+	s       *Session
+	q       *Query
+	query   *plan.Query
+	opts    incremental.Options
+	graph   *incremental.Graph
+	infos   []incremental.SourceInfo
+	clock   *clock.Fake
+	saved   *incremental.Snapshot // without checkpoints
+	store   *checkpoint.Store
+	last    *checkpoint.Manifest
+	copying *incremental.Copying // of the last step, whose rows are copied behind the next one
+	next    incremental.Input
+	late    *keptRows
+	bad     *keptRows
+	ended   map[int]bool // with what is not yet stepped
+	kept    map[int]bool // the same, as of saved
 }
 
 // Manual makes a manual run of the query.
@@ -94,16 +95,30 @@ func (m *Manual) save() (err error) {
 		m.saved, err = m.graph.Snapshot()
 		return err
 	}
-	snap, err := m.graph.Changes()
+	if err := m.settle(); err != nil {
+		return err
+	}
+	m.copying, err = m.graph.BeginChanges()
+	return err
+}
+
+// settle writes the checkpoint that is on its way.
+func (m *Manual) settle() error {
+	if m.copying == nil {
+		return nil
+	}
+	snap, err := m.copying.Rest()
+	m.copying = nil
 	if err != nil {
 		return err
 	}
 	next := *m.last
 	next.Epoch++
-	sections, err := epochOf(&next, snap, true)
+	sections, err := besideState(&next, snap, true)
 	if err != nil {
 		return err
 	}
+	sections = append(sections, stateOf(&next, snap)...)
 	ctx := context.Background()
 	if err := m.store.Write(ctx, m.last, &next, sections); err != nil {
 		return err
@@ -119,6 +134,9 @@ func (m *Manual) load() error {
 			return nil
 		}
 		return m.graph.Restore(m.saved)
+	}
+	if err := m.settle(); err != nil {
+		return err
 	}
 	ctx := context.Background()
 	newest, err := m.store.Newest(ctx)

@@ -67,7 +67,7 @@ func (p *Pipeline) Start(ctx context.Context, until string) (*Handle, error) {
 	r.finish = func(err error) error { return w.abandoned(w.finish(err)) }
 	if r.durable != nil {
 		r.finish = func(err error) error {
-			_ = r.durable.land() // a run that failed has an epoch on its way, which needs the sink and the lease
+			r.durable.fail() // it needs the sink and the lease
 			err = w.abandoned(w.finish(err))
 			if e := r.durable.close(); e != nil {
 				r.warned(e) // what was to be written is; the lease goes stale by itself

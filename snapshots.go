@@ -14,8 +14,8 @@ import (
 // pendingOwner has the changes of EMIT EVERY that were not shown yet.
 const pendingOwner = "pending"
 
-// epochOf puts a graph's changes into a manifest and sections. held: the epoch before had changes that were not shown.
-func epochOf(m *checkpoint.Manifest, s *incremental.Snapshot, held bool) ([]checkpoint.Section, error) {
+// besideState puts where a graph stands into a manifest, and what it has not shown into a section. held: the epoch before had changes that were not shown.
+func besideState(m *checkpoint.Manifest, s *incremental.Snapshot, held bool) ([]checkpoint.Section, error) {
 	m.Step, m.ShownAt, m.Sources = s.Step, s.ShownAt, nil
 	for _, src := range s.Sources {
 		state, err := json.Marshal(src)
@@ -24,7 +24,14 @@ func epochOf(m *checkpoint.Manifest, s *incremental.Snapshot, held bool) ([]chec
 		}
 		m.Sources = append(m.Sources, checkpoint.Source{Name: src.Name, State: state, Splits: map[string]checkpoint.SplitPosition{}})
 	}
-	var out []checkpoint.Section
+	if len(s.Pending) > 0 || held {
+		return []checkpoint.Section{{Kind: checkpoint.Whole, Owner: pendingOwner, Rows: s.Pending}}, nil
+	}
+	return nil, nil
+}
+
+// stateOf are the sections of a graph's state.
+func stateOf(m *checkpoint.Manifest, s *incremental.Snapshot) (out []checkpoint.Section) {
 	for _, op := range s.Operators {
 		for _, p := range op.Parts {
 			if p.Rows.NumRows() > 0 {
@@ -32,10 +39,7 @@ func epochOf(m *checkpoint.Manifest, s *incremental.Snapshot, held bool) ([]chec
 			}
 		}
 	}
-	if len(s.Pending) > 0 || held {
-		out = append(out, checkpoint.Section{Kind: checkpoint.Whole, Owner: pendingOwner, Rows: s.Pending})
-	}
-	return out, nil
+	return out
 }
 
 // restoreGraph brings a graph that has not stepped to where a manifest stands, whose objects are verified. Sections that are not the graph's go to other, before

@@ -125,6 +125,7 @@ func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
 		a.distinct = append(a.distinct, d)
 	}
 	a.table = state.NewTable(aggregateDecl(names), cols...)
+	a.table.CopyLate()
 	a.enc.into(a.table, windowEnds(n)...)
 	for _, d := range a.distinct {
 		if d != nil {
@@ -322,6 +323,7 @@ func (a *aggregate) touch(slots []uint32) error {
 			a.touched = append(a.touched, s)
 		}
 	}
+	a.table.Before(a.touched[first:])
 	if a.when != changelog {
 		return nil
 	}

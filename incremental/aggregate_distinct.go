@@ -84,6 +84,7 @@ func newDistinctArgs(i string, keyTypes, argTypes []types.Type, ends []rowkey.Fo
 	decl := distinctDecl
 	decl.Name += i
 	d.table = state.NewTable(decl, d.weight, d.prefix)
+	d.table.CopyLate()
 	d.enc = newKeyEncoder(slices.Concat(keyTypes, argTypes)).into(d.table, ends...)
 	return d
 }
@@ -104,6 +105,7 @@ func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []f
 	n := len(groups)
 	d.slots = kernels.Sized(d.slots, n)
 	fresh := d.table.Upsert(d.encode(in, sel, groups, args), d.slots)
+	d.table.Before(d.slots)
 	last, prefix := state.NoSlot, int64(0)
 	for _, i := range fresh {
 		if g := groups[i]; g != last {

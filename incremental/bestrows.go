@@ -91,6 +91,7 @@ func newBestRows(t *topN, n *plan.GroupTopN, cols []plan.Column) (*bestRows, err
 		stored = append(stored, v)
 	}
 	b.rows = state.NewTable(decl, append(stored, b.weight)...)
+	b.rows.CopyLate()
 	return b, nil
 }
 
@@ -183,6 +184,7 @@ func (b *bestRows) store(in Batch, order rowkey.Rows, kept []int32, parts []uint
 	k := b.rowEnc.encode(in.Cols[:b.cols], in.N, nil)
 	k.Group = b.parts.groups(in.Hash)
 	fresh := b.rows.Upsert(k, slots)
+	b.rows.Before(slots)
 	putFresh(b.vals, in.Cols, fresh, slots)
 	for _, p := range parts {
 		b.touch(p)

@@ -32,6 +32,7 @@ var distinctSeen = state.Decl{Name: "distinct_seen", Version: 1, Key: state.RowK
 func newDistinctRows(ts []types.Type, c *closing) *distinct {
 	d := &distinct{types: ts, weight: &state.Int64s{}, closes: &state.Int64s{}, enc: newKeyEncoder(ts), closing: c, timers: newTimers()}
 	d.seen = state.NewTable(distinctSeen, d.weight, d.closes)
+	d.seen.CopyLate()
 	d.enc.into(d.seen)
 	return d
 }
@@ -58,6 +59,7 @@ func (d *distinct) Process(ctx *Ctx, _ int, in Batch) error {
 		return err
 	}
 	fresh := d.seen.Upsert(k, d.slots)
+	d.seen.Before(d.slots)
 	if d.closing != nil && len(fresh) > 0 {
 		at := d.closing.at(in.Cols)
 		for _, i := range fresh {

@@ -124,6 +124,7 @@ func newFirstRows(t *topN, decl state.Decl, part, order []expr.Expr, keys []rowk
 		stored[i] = v
 	}
 	f.rows = state.NewTable(decl, stored...)
+	f.rows.CopyLate() // a row is written when it is made, and never after
 	f.lists = [2]rooms{{each: min(fewRows, f.places)}, {each: f.places}}
 	return f, nil
 }

@@ -101,6 +101,7 @@ func newHopAggregate(n *plan.Aggregate, s *plan.Slices, emit plan.EmitPolicy) (O
 		decl.Values = append(decl.Values, n.Aggs[i].Col.Name)
 	}
 	h.table = state.NewTable(decl, cols...)
+	h.table.CopyLate()
 	h.enc.into(h.table)
 	return h, nil
 }
@@ -154,6 +155,7 @@ func (h *hopAggregate) Process(_ *Ctx, _ int, in Batch) error {
 	k := h.enc.encode(key, in.N, h.hash)
 	k.Group = h.group
 	fresh := h.table.Upsert(k, h.slots)
+	h.table.Before(h.slots)
 	if h.windows.when == changelog {
 		for _, i := range fresh {
 			h.touched = append(h.touched, h.slots[i])

@@ -81,6 +81,8 @@ func newNormalize(n *plan.Normalize, src *source) (Operator, error) {
 	o.rows = state.NewTable(named(normalizeRows, rest, "_split", "_below"), append(stateColumns(o.vals), o.split, o.below)...)
 	o.enc.into(o.rows)
 	o.covered = state.NewTable(named(normalizeCovered, rest), stateColumns(o.coveredVals)...)
+	o.rows.CopyLate()
+	o.covered.CopyLate()
 	return o, nil
 }
 
@@ -121,6 +123,7 @@ func (o *normalize) Process(_ *Ctx, _ int, in Batch) error {
 		return err
 	}
 	o.rows.Upsert(k, o.slots)
+	o.rows.Before(o.slots)
 	o.mark = grown(o.mark, o.rows.Slots(), 0)
 	in, err := o.keep(in)
 	if err != nil {
@@ -354,6 +357,7 @@ func (o *normalize) putCovered(slots []uint32, splits []int64, cols []arrow.Arra
 	for _, i := range o.covered.Upsert(o.coveredKeys(slots, splits), at) {
 		o.below.V[slots[i]]++
 	}
+	o.covered.Before(at)
 	for c, v := range o.coveredVals {
 		v.Put(at, cols[c], rows)
 	}

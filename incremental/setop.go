@@ -42,6 +42,7 @@ func newSetOp(n *plan.SetOp, emit plan.EmitPolicy) (Operator, error) {
 	}
 	s.rows = state.NewTable(state.Decl{Name: "setop_rows", Version: 1, Key: state.RowKey, Values: []string{"_left", "_right", "_shown"},
 		About: "row → weight on each side, weight shown"}, s.weight[0], s.weight[1], s.shown)
+	s.rows.CopyLate()
 	s.enc.into(s.rows)
 	return s, nil
 }
@@ -59,6 +60,7 @@ func (s *setOp) Process(_ *Ctx, port int, in Batch) error {
 		return err
 	}
 	s.rows.Upsert(k, s.slots)
+	s.rows.Before(s.slots)
 	for i, slot := range s.slots {
 		s.weight[port].V[slot] += in.weight(i)
 	}
@@ -76,6 +78,7 @@ func (s *setOp) Advance(ctx *Ctx, _ flow.Watermark) error {
 	}
 	if s.held {
 		s.touched, s.held = s.rows.All(), false
+		s.rows.Before(s.touched)
 	}
 	var changed, gone []uint32
 	var by []int64

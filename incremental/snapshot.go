@@ -3,6 +3,7 @@ package incremental
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -46,14 +47,105 @@ func (g *Graph) Snapshot() (*Snapshot, error) { return g.save(state.Stored.Snaps
 // Changes is a snapshot of what changed since the last call, or since the start: of the state tables it holds the rows that
 // changed and the keys that went. It needs Options.TrackChanges.
 func (g *Graph) Changes() (*Snapshot, error) {
+	c, err := g.BeginChanges()
+	if err != nil {
+		return nil, err
+	}
+	return c.Rest()
+}
+
+// Copying is a snapshot of changes whose rows are copied bit by bit, while the graph steps on. It has them as they were when it began.
+type Copying struct {
+	g    *Graph
+	snap *Snapshot
+	left []lateTable
+}
+
+// lateTable is a table with rows that are not copied yet.
+type lateTable struct {
+	state.Late
+	operator int // whose it is
+	parts    []state.Part
+	more     bool
+}
+
+// BeginChanges begins what Changes does, and copies what cannot wait. The one before must have ended.
+func (g *Graph) BeginChanges() (*Copying, error) {
 	if !g.opts.TrackChanges {
 		return nil, errs.New(errs.Usage, "snapshot", "this run does not track changes")
 	}
-	return g.save(func(t state.Stored) (state.Part, error) {
-		p, err := t.Dirty(0)
+	snap, err := g.save(func(t state.Stored) (p state.Part, err error) {
+		late := false
+		if l, ok := t.(state.Late); ok {
+			late, err = l.Begin(0)
+		}
+		if err == nil && !late {
+			p, err = t.Dirty(0)
+		}
 		t.Forget(t.Cut())
 		return p, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Copying{g: g, snap: snap}
+	at := 0
+	for _, n := range g.nodes {
+		tables := n.tables()
+		if len(tables) == 0 {
+			continue
+		}
+		op := &snap.Operators[at]
+		parts := op.Parts
+		op.Parts = nil
+		for i, p := range parts {
+			if p.Rows == nil {
+				c.left = append(c.left, lateTable{Late: tables[i].(state.Late), operator: at})
+			} else {
+				op.Parts = append(op.Parts, p)
+			}
+		}
+		at++
+	}
+	return c, nil
+}
+
+// Begun is the snapshot without the rows that are still to be copied.
+func (c *Copying) Begun() *Snapshot { return c.snap }
+
+// More copies about so many rows more, and returns the snapshot when it is whole, nil before. Nothing else may use the graph meanwhile.
+func (c *Copying) More(rows int) (*Snapshot, error) {
+	if n := len(c.left); n > 0 {
+		rows = max(1, rows/n)
+		if err := parallel(c.g.opts.Parallelism, n, func(i int) (err error) {
+			t := &c.left[i]
+			t.parts, t.more, err = t.Copy(rows)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	var left []lateTable
+	for _, t := range c.left {
+		op := &c.snap.Operators[t.operator]
+		op.Parts = append(op.Parts, t.parts...)
+		if t.more {
+			left = append(left, t)
+		}
+	}
+	if c.left = left; len(left) > 0 {
+		return nil, nil
+	}
+	return c.snap, nil
+}
+
+// Rest copies all that is left.
+func (c *Copying) Rest() (*Snapshot, error) {
+	for {
+		if s, err := c.More(math.MaxInt32); s != nil || err != nil {
+			return s, err
+		}
+	}
 }
 
 // Add makes s the state after the changes.

@@ -153,6 +153,7 @@ func (t *topN) init(decl, first state.Decl, n, input plan.Node, part []expr.Expr
 		stored = append(stored, v)
 	}
 	t.rows = state.NewTable(decl, append(stored, t.weight)...)
+	t.rows.CopyLate()
 	return t, nil
 }
 
@@ -206,6 +207,7 @@ func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
 	k := t.rowEnc.encode(in.Cols[:t.cols], in.N, nil)
 	k.Group = t.parts.groups(in.Hash)
 	fresh := t.rows.Upsert(k, t.slots)
+	t.rows.Before(t.slots)
 	putFresh(t.vals, in.Cols, fresh, t.slots)
 	t.index(&in, fresh, t.slots, t.partSlot)
 	for i, s := range t.slots {

@@ -291,6 +291,7 @@ const chosen coldMark = 1 << 7
 
 // evict writes rows, those that the store has not as they are, and forgets them.
 func (t *Table) evict(slots []uint32) error {
+	t.Before(slots)
 	c := t.cold
 	var write []uint32
 	for _, s := range slots {

@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/riverbed/riverbed/core/types"
@@ -37,22 +36,5 @@ func BenchmarkDirty(b *testing.B) {
 			b.Fatal(p.Rows, err)
 		}
 		t.Forget(t.Cut())
-	}
-}
-
-// Slots are sorted by their digits as they are by comparing.
-func TestSortSlots(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	for _, most := range []uint32{1, 5, 2000, 1 << 20, 1<<32 - 1} {
-		for _, n := range []int{0, 1, 100, 1 << 10, 5000} {
-			slots := make([]uint32, n)
-			for i := range slots {
-				slots[i] = r.Uint32N(most)
-			}
-			want := slices.Sorted(slices.Values(slots))
-			if sortSlots(slots); !slices.Equal(slots, want) {
-				t.Errorf("%d slots below %d: %v", n, most, slots[:min(n, 20)])
-			}
-		}
 	}
 }

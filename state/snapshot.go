@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -61,62 +60,19 @@ func (t *Table) Cut() uint64 {
 // AIDEV-NOTE: a key deleted and made anew appears as a row only, and a row touched and then deleted as a deletion
 // only, so that the order in which a reader applies the part does not matter.
 func (t *Table) Dirty(since uint64) (Part, error) {
-	listed := make([]uint32, 0, len(t.dirty))
-	for _, d := range t.dirty {
-		if d.epoch > since {
-			listed = append(listed, d.slot)
-		}
-	}
-	// In the order of slots each look is near the one before, and a slot that is listed twice stands behind itself.
-	sortSlots(listed)
-	slots, last := listed[:0], NoSlot
-	for _, s := range listed {
-		if s != last && t.Live(s) && *t.touched.At(s) > since {
-			slots = append(slots, s)
-		}
-		last = s
-	}
-	var gone []int
+	var c lateCopy
+	n := t.mark(&c, since)
+	return t.part(c.first(n), t.goneSince(since))
+}
+
+// goneSince are the keys that went after an epoch and have not come back, by their places in the list.
+func (t *Table) goneSince(since uint64) (gone []int) {
 	for i, e := range t.gone.epoch {
 		if e > since && (t.Decl.Key == Sequence || t.find(t.gone.hash[i], t.gone.key(i)) == NoSlot) {
 			gone = append(gone, i)
 		}
 	}
-	return t.part(slots, gone)
-}
-
-// sortSlots sorts slots, many of them by their digits.
-func sortSlots(slots []uint32) {
-	if len(slots) < 1<<10 {
-		slices.Sort(slots)
-		return
-	}
-	const digit, digits = 11, 3
-	var starts [digits][1 << digit]uint32
-	for _, s := range slots {
-		for d := range starts {
-			starts[d][s>>(digit*d)&(1<<digit-1)]++
-		}
-	}
-	from, to := slots, kernels.Room[uint32](len(slots))
-	for d := range starts {
-		if starts[d][from[0]>>(digit*d)&(1<<digit-1)] == uint32(len(slots)) {
-			continue // all have the same digit
-		}
-		at := uint32(0)
-		for i, n := range starts[d] {
-			starts[d][i], at = at, at+n
-		}
-		for _, s := range from {
-			i := s >> (digit * d) & (1<<digit - 1)
-			to[starts[d][i]] = s
-			starts[d][i]++
-		}
-		from, to = to, from
-	}
-	if &from[0] != &slots[0] {
-		copy(slots, from)
-	}
+	return gone
 }
 
 // Forget drops what the dirty list holds of epochs up to one that is durable.

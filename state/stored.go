@@ -17,7 +17,14 @@ type Stored interface {
 	Restore(p Part, mine func(group uint8) bool) error
 }
 
-var _ Stored = (*Table)(nil)
+// Late is a table whose rows may be copied behind a barrier (Table.CopyLate).
+type Late interface {
+	Stored
+	Begin(since uint64) (bool, error)
+	Copy(rows int) (parts []Part, more bool, err error)
+}
+
+var _ Late = (*Table)(nil)
 
 // Name is that of the declaration.
 func (t *Table) Name() string { return t.Decl.Name }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/riverbed/riverbed/core/errs"
 )
@@ -30,6 +31,7 @@ type Table struct {
 	tracking  bool
 	forgotten uint64 // rows touched up to there are clean
 
+	late  *lateCopy // nil: what changed is copied at the barrier
 	cold  *coldRows // nil: rows do not leave memory one by one
 	units *Units    // nil: nor by their owners
 
@@ -246,12 +248,18 @@ func (t *Table) grow() {
 }
 
 // Touch notes that the rows changed. Whoever writes to a column says so.
+//
+// AIDEV-NOTE: it panics when a row was written to that is still to be copied for the last barrier: the copy would have what came later.
 func (t *Table) Touch(slots []uint32) {
 	if t.cold != nil {
 		t.cold.changed(slots)
 	}
 	if !t.tracking {
 		return
+	}
+	if c := t.late; c != nil && c.left > 0 && slices.ContainsFunc(slots, c.has) {
+		c.err = errs.Bug("state", "table %s: rows were changed before they were copied", t.Decl.Name)
+		panic(c.err)
 	}
 	for _, s := range slots {
 		if e := t.touched.At(s); *e != t.epoch {
@@ -267,6 +275,7 @@ func (t *Table) Delete(slots []uint32) {
 		return
 	}
 	t.looks += int64(len(slots))
+	t.Before(slots)
 	if t.tracking {
 		for _, s := range slots {
 			t.gone.add(t.epoch, t.Hash(s), t.Group(s), t.Key(s))

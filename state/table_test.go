@@ -53,6 +53,7 @@ func (t *testTable) keys(ks ...string) Keys {
 func (t *testTable) put(weight int64, ks ...string) {
 	slots := make([]uint32, len(ks))
 	t.Upsert(t.keys(ks...), slots)
+	t.Before(slots)
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	for i, s := range slots {
 		t.weight.V[s] += weight

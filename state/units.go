@@ -211,6 +211,7 @@ func (u *Units) Evict(limit int64, rowsOf func(owner uint32, to []uint32) []uint
 	if len(owners) == 0 {
 		return nil
 	}
+	t.Before(rows)
 	if err := u.write(owners, rows, ends); err != nil {
 		return err
 	}

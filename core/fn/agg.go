@@ -133,6 +133,9 @@ func saveBytes(groups []uint32, save func(dst []byte, g uint32) []byte) arrow.Ar
 	var data []byte
 	for i, g := range groups {
 		data = save(data, g)
+		if i == 0 { // what groups save is about as long as each other
+			data = append(make([]byte, 0, len(groups)*(len(data)+2)), data...)
+		}
 		offs[i+1] = int32(len(data))
 	}
 	return kernels.NewBytes(arrow.BinaryTypes.Binary, offs, data, nil)

@@ -39,11 +39,12 @@ type Run struct {
 	graph *incremental.Graph
 	types []types.Type
 
-	in    incremental.Input
-	out   incremental.Output
-	late  []lateRow
-	total map[string]int64
-	saved *incremental.Snapshot // Incremental: the sum of all changes
+	in      incremental.Input
+	out     incremental.Output
+	late    []lateRow
+	total   map[string]int64
+	saved   *incremental.Snapshot // Incremental: the sum of all changes
+	copying *incremental.Copying  // the last of them, which is copied when the graph has stepped on
 }
 
 // Option changes how a query runs.
@@ -308,17 +309,29 @@ func (r *Run) TryStep() error {
 	return nil
 }
 
-// save adds the step's changes to the saved state.
-func (r *Run) save() error {
-	changes, err := r.graph.Changes()
-	if err != nil {
-		return err
-	}
+// save adds the step's changes to the saved state. Their rows are copied behind the next step.
+func (r *Run) save() (err error) {
 	if r.saved == nil {
 		r.saved = &incremental.Snapshot{}
 	}
-	r.saved.Add(changes)
-	return nil
+	if err := r.settle(); err != nil {
+		return err
+	}
+	r.copying, err = r.graph.BeginChanges()
+	return err
+}
+
+// settle copies what is left of the last changes.
+func (r *Run) settle() error {
+	if r.copying == nil {
+		return nil
+	}
+	changes, err := r.copying.Rest()
+	r.copying = nil
+	if err == nil {
+		r.saved.Add(changes)
+	}
+	return err
 }
 
 // render prints the rows of a batch, weight first.
@@ -408,6 +421,9 @@ func (r *Run) Restart() *Run { return r.RestartWith(r.opts.Parallelism) }
 // RestartWith restarts with another parallelism.
 func (r *Run) RestartWith(parallelism int) *Run {
 	r.t.Helper()
+	if err := r.settle(); err != nil {
+		r.t.Fatal(err)
+	}
 	s := r.saved
 	if s == nil {
 		var err error

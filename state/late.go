@@ -1,0 +1,126 @@
+package state
+
+import (
+	"math/bits"
+
+	"github.com/riverbed/riverbed/core/errs"
+)
+
+// lateCopy is a copy of rows that is made behind its barrier, while the table is used: each row is copied as it was at the barrier, those that are
+// about to change before they do. The steps wait for a piece of it at a time.
+//
+// AIDEV-NOTE: a row is in the copy once, with the value that it had at the barrier, because nothing writes to a row whose bit is set: operators say
+// before they write (Before), and Delete and eviction copy such rows first. Touch, which everything that writes calls behind it, looks whether all did.
+type lateCopy struct {
+	bits  []uint64 // by slot: rows that are still to be copied; nothing is set while no copy is under way
+	left  int
+	next  int    // the word of bits from which on some may be set
+	parts []Part // copied and not handed out
+	slots []uint32
+	err   error
+}
+
+// CopyLate lets the rows of a table be copied behind a barrier. Whoever uses it says before it writes to rows (Before).
+func (t *Table) CopyLate() { t.late = &lateCopy{} }
+
+// Begin begins a copy of the rows that changed and of the keys that went after an epoch, in the place of Dirty; false when the table is none of those whose
+// rows may be copied late. Copy takes it on, until there is nothing left.
+func (t *Table) Begin(since uint64) (bool, error) {
+	c := t.late
+	if c == nil {
+		return false, nil
+	}
+	if c.left > 0 || len(c.parts) > 0 {
+		return false, errs.Bug("state", "table %s: a copy begins before the last one has ended", t.Decl.Name)
+	}
+	gone := t.goneSince(since)
+	if len(gone) > 0 {
+		p, err := t.part(nil, gone)
+		if err != nil {
+			return false, err
+		}
+		c.parts = append(c.parts, p)
+	}
+	t.mark(c, since)
+	return true, nil
+}
+
+// Copy copies about so many rows more; false when none are left.
+func (t *Table) Copy(rows int) ([]Part, bool, error) {
+	c := t.late
+	t.copy(c.first(rows))
+	parts, err := c.parts, c.err
+	c.parts, c.err = nil, nil
+	return parts, c.left > 0, err
+}
+
+// Before notes that rows are about to change.
+func (t *Table) Before(slots []uint32) {
+	if c := t.late; c != nil && c.left > 0 {
+		t.copy(c.among(slots))
+	}
+}
+
+// copy copies rows whose bits were taken back.
+func (t *Table) copy(slots []uint32) {
+	if len(slots) == 0 {
+		return
+	}
+	p, err := t.part(slots, nil)
+	if err != nil {
+		if t.late.err == nil {
+			t.late.err = err
+		}
+		return
+	}
+	t.late.parts = append(t.late.parts, p)
+}
+
+// mark sets the bits of the rows that changed after an epoch, and counts them.
+func (t *Table) mark(c *lateCopy, since uint64) int {
+	if words := (t.used + 63) / 64; words > len(c.bits) {
+		c.bits = append(c.bits, make([]uint64, words-len(c.bits))...)
+	}
+	for _, d := range t.dirty {
+		// A slot may be listed for several epochs, and may have been touched when its row had gone.
+		if d.epoch > since && *t.touched.At(d.slot) > since && t.Live(d.slot) && !c.has(d.slot) {
+			c.bits[d.slot/64] |= 1 << (d.slot % 64)
+			c.left++
+		}
+	}
+	c.next = 0
+	return c.left
+}
+
+// first takes the bits of about so many rows, in the order of their slots: each look is near the one before.
+func (c *lateCopy) first(n int) []uint32 {
+	c.slots = c.slots[:0]
+	for c.left > 0 && len(c.slots) < n {
+		w := c.bits[c.next]
+		for ; w != 0; w &= w - 1 {
+			c.slots = append(c.slots, uint32(64*c.next+bits.TrailingZeros64(w)))
+			c.left--
+		}
+		c.bits[c.next] = 0
+		c.next++
+	}
+	return c.slots
+}
+
+// among takes the bits of those of some rows that are still to be copied.
+func (c *lateCopy) among(slots []uint32) []uint32 {
+	c.slots = c.slots[:0]
+	for _, s := range slots {
+		if c.has(s) {
+			c.bits[s/64] &^= 1 << (s % 64)
+			c.slots = append(c.slots, s)
+			c.left--
+		}
+	}
+	return c.slots
+}
+
+// has reports whether a row is still to be copied.
+func (c *lateCopy) has(slot uint32) bool {
+	return int(slot/64) < len(c.bits) && c.bits[slot/64]&(1<<(slot%64)) != 0
+}
