@@ -19,6 +19,9 @@ func (s *Store) tend(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.published:
+			if ctx.Err() != nil { // both may be ready, and the end comes first
+				return
+			}
 			s.tendOnce(ctx)
 		}
 	}

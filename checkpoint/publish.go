@@ -48,7 +48,7 @@ func (s *Store) Publish(ctx context.Context, m *Manifest) error {
 	return nil
 }
 
-// putManifest puts a manifest under a name that is free. When the answer is not a clear yes, what is there decides.
+// putManifest puts a manifest under a name that is free. When the answer is not a clear yes, what is there decides, once it is sure to stay.
 func (s *Store) putManifest(ctx context.Context, m *Manifest, data []byte) error {
 	name := manifestName(m.Epoch)
 	err := s.put(ctx, name, data)
@@ -58,6 +58,9 @@ func (s *Store) putManifest(ctx context.Context, m *Manifest, data []byte) error
 	there, readErr := s.get(ctx, name)
 	switch {
 	case readErr == nil && bytes.Equal(there, data):
+		if err := objstore.Keep(ctx, s.objects, s.at(name)); err != nil {
+			return storeFailed(ctx, errs.Checkpoint, "write", s.url(name), err)
+		}
 		return nil
 	case readErr == nil:
 		return s.refused(m, there)

@@ -205,7 +205,7 @@ func (c *committer) refresh(ctx context.Context) error {
 	if have < 0 {
 		return nil
 	}
-	e, err := c.read(ctx, have)
+	e, err := c.found(ctx, have)
 	if err != nil {
 		return err
 	}
@@ -214,8 +214,12 @@ func (c *committer) refresh(ctx context.Context) error {
 	return nil
 }
 
-func (c *committer) read(ctx context.Context, n int64) (entry, error) {
+// found reads an entry that is there, and makes sure that it stays: the engine is told of its marker, and then forgets how to commit that epoch.
+func (c *committer) found(ctx context.Context, n int64) (entry, error) {
 	var e entry
+	if err := objstore.Keep(ctx, c.store, c.entryName(n)); err != nil {
+		return e, err
+	}
 	text, err := objstore.Get(ctx, c.store, c.entryName(n))
 	if err != nil {
 		return e, err
@@ -237,7 +241,7 @@ func (c *committer) append(ctx context.Context, e entry) error {
 	next := c.entries + 1
 	err = c.store.PutIfAbsent(ctx, c.entryName(next), append(text, '\n'))
 	if errors.Is(err, objstore.ErrExists) {
-		have, e2 := c.read(ctx, next)
+		have, e2 := c.found(ctx, next)
 		if e2 != nil {
 			return c.fail(e2)
 		}

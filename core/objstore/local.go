@@ -4,27 +4,33 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Local is the file system. Names are its paths.
-type Local struct{}
+type Local struct {
+	of *system // nil: that of the machine
+}
 
 type localFile struct {
-	*os.File
+	Handle
 	info Info
 }
 
 func (f localFile) Info() Info { return f.info }
 
 // Glob matches files, not directories and not what is being written.
-func (Local) Glob(_ context.Context, pattern string) ([]Info, error) {
-	names, err := doublestar.FilepathGlob(pattern, doublestar.WithFilesOnly(), doublestar.WithFailOnIOErrors())
+func (l Local) Glob(_ context.Context, pattern string) ([]Info, error) {
+	base, rest := doublestar.SplitPattern(filepath.ToSlash(filepath.Clean(pattern)))
+	if rest == "" || rest == "." || rest == ".." {
+		return nil, nil // a folder
+	}
+	names, err := doublestar.Glob(l.system().Dir(base), rest, doublestar.WithFilesOnly(), doublestar.WithFailOnIOErrors())
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -37,7 +43,8 @@ func (Local) Glob(_ context.Context, pattern string) ([]Info, error) {
 		if _, temporary := staging(filepath.Base(name)); temporary {
 			continue
 		}
-		st, err := os.Stat(name)
+		name = filepath.Join(base, name)
+		st, err := l.system().Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // gone since it was listed
 		}
@@ -50,8 +57,8 @@ func (Local) Glob(_ context.Context, pattern string) ([]Info, error) {
 }
 
 // Stat describes a file.
-func (Local) Stat(_ context.Context, name string) (Info, error) {
-	st, err := os.Stat(name)
+func (l Local) Stat(_ context.Context, name string) (Info, error) {
+	st, err := l.system().Stat(name)
 	if err != nil {
 		return Info{}, err
 	}
@@ -67,7 +74,7 @@ func (l Local) Open(ctx context.Context, name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(name)
+	f, err := l.system().Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -76,23 +83,24 @@ func (l Local) Open(ctx context.Context, name string) (File, error) {
 
 // upload writes beside its place and renames; the rename is the atomic step.
 type upload struct {
-	f    *os.File
+	l    Local
+	f    Handle
 	name string
 	done bool
 }
 
 // Create makes missing directories and starts a temporary file in the same one, as rename must not cross devices.
 // The temporary name begins with a dot and ends in .tmp, so globs for data files pass it by.
-func (Local) Create(_ context.Context, name string) (Upload, error) {
+func (l Local) Create(_ context.Context, name string) (Upload, error) {
 	dir := filepath.Dir(name)
-	if err := makeDir(dir); err != nil {
+	if err := l.makeDir(dir); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*.tmp")
+	f, err := l.system().CreateTemp(dir, "."+filepath.Base(name)+".*.tmp")
 	if err != nil {
 		return nil, err
 	}
-	return &upload{f: f, name: name}, nil
+	return &upload{l: l, f: f, name: name}, nil
 }
 
 func (u *upload) Write(p []byte) (int, error) { return u.f.Write(p) }
@@ -101,11 +109,11 @@ func (u *upload) Commit() error {
 	if err := u.sync(); err != nil {
 		return err
 	}
-	if err := os.Rename(u.f.Name(), u.name); err != nil {
+	if err := u.l.system().Rename(u.f.Name(), u.name); err != nil {
 		return err
 	}
 	u.done = true
-	return syncDir(filepath.Dir(u.name))
+	return u.l.syncDir(filepath.Dir(u.name))
 }
 
 // sync makes the content durable before the name points to it.
@@ -128,7 +136,7 @@ func (u *upload) Stage() (Staged, error) {
 	if err := u.sync(); err != nil {
 		return Staged{}, err
 	}
-	if err := syncDir(filepath.Dir(u.name)); err != nil {
+	if err := u.l.syncDir(filepath.Dir(u.name)); err != nil {
 		return Staged{}, err
 	}
 	u.done = true
@@ -139,39 +147,40 @@ func (u *upload) Stage() (Staged, error) {
 //
 // AIDEV-NOTE: ended between the two, both names are of one file, and the next Publish sees that. When the staged file is gone
 // the name must be its own: nothing else takes the temporary name away but Discard, and that is for what nobody publishes.
-func (Local) Publish(_ context.Context, s Staged) error {
-	staged, err := os.Stat(s.Key)
+func (l Local) Publish(_ context.Context, s Staged) error {
+	system := l.system()
+	staged, err := system.Stat(s.Key)
 	if errors.Is(err, fs.ErrNotExist) {
-		if st, e := os.Stat(s.Name); e == nil && st.Size() == s.Size {
-			return syncDir(filepath.Dir(s.Name))
+		if st, e := system.Stat(s.Name); e == nil && st.Size() == s.Size {
+			return l.syncDir(filepath.Dir(s.Name))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	switch err := os.Link(s.Key, s.Name); {
+	switch err := system.Link(s.Key, s.Name); {
 	case errors.Is(err, fs.ErrExist):
-		st, e := os.Stat(s.Name)
+		st, e := system.Stat(s.Name)
 		if e != nil {
 			return e
 		}
-		if !os.SameFile(st, staged) {
+		if !system.SameFile(st, staged) {
 			return err
 		}
 	case err != nil: // a file system without links
-		if _, e := os.Lstat(s.Name); !errors.Is(e, fs.ErrNotExist) {
+		if _, e := system.Lstat(s.Name); !errors.Is(e, fs.ErrNotExist) {
 			return err
 		}
-		if e := os.Rename(s.Key, s.Name); e != nil {
+		if e := system.Rename(s.Key, s.Name); e != nil {
 			return errors.Join(err, e)
 		}
-		return syncDir(filepath.Dir(s.Name))
+		return l.syncDir(filepath.Dir(s.Name))
 	}
 	// The name is durable before the other one goes.
-	if err := syncDir(filepath.Dir(s.Name)); err != nil {
+	if err := l.syncDir(filepath.Dir(s.Name)); err != nil {
 		return err
 	}
-	if err := os.Remove(s.Key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := system.Remove(s.Key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -181,9 +190,9 @@ func (Local) Publish(_ context.Context, s Staged) error {
 func (l Local) Discard(ctx context.Context, s Staged) error { return l.Delete(ctx, s.Key) }
 
 // ListStaged finds the temporary files below a folder.
-func (Local) ListStaged(ctx context.Context, folder string) ([]Staged, error) {
+func (l Local) ListStaged(ctx context.Context, folder string) ([]Staged, error) {
 	var out []Staged
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(l.system().Dir(folder), ".", func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -194,7 +203,8 @@ func (Local) ListStaged(ctx context.Context, folder string) ([]Staged, error) {
 			return e
 		}
 		if name, ok := staging(d.Name()); ok && !d.IsDir() {
-			out = append(out, Staged{Name: filepath.Join(filepath.Dir(path), name), Key: path})
+			key := filepath.Join(folder, path)
+			out = append(out, Staged{Name: filepath.Join(filepath.Dir(key), name), Key: key})
 		}
 		return nil
 	})
@@ -218,7 +228,7 @@ func (u *upload) Abort() error {
 	}
 	u.done = true
 	_ = u.f.Close()
-	return os.Remove(u.f.Name())
+	return u.l.system().Remove(u.f.Name())
 }
 
 // PutIfAbsent links the finished file to its name: a link fails where a rename would replace.
@@ -235,43 +245,67 @@ func (l Local) PutIfAbsent(ctx context.Context, name string, data []byte) error 
 	if err := u.sync(); err != nil {
 		return err
 	}
-	if err := os.Link(u.f.Name(), name); err != nil {
+	if err := l.system().Link(u.f.Name(), name); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(name))
+	return l.syncDir(filepath.Dir(name))
 }
 
 // Delete removes a file.
-func (Local) Delete(_ context.Context, name string) error {
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (l Local) Delete(_ context.Context, name string) error {
+	if err := l.system().Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
 // makeDir makes missing directories, and durable that they are there: what is synced in them later would be lost with them.
-func makeDir(dir string) error {
-	if st, err := os.Stat(dir); err == nil && st.IsDir() {
+//
+// AIDEV-NOTE: one that is there may be of somebody who ended, or failed, before it was durable. So a process syncs what is above a directory
+// once, whoever made it.
+func (l Local) makeDir(dir string) error {
+	system := l.system()
+	there := func() bool { st, err := system.Stat(dir); return err == nil && st.IsDir() }
+	had := there()
+	if had && system.stays(dir) {
 		return nil
 	}
 	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := makeDir(parent); err != nil {
+	if parent == dir {
+		return nil
+	}
+	if err := l.makeDir(parent); err != nil {
+		return err
+	}
+	if !had {
+		if err := system.Mkdir(dir); err != nil && !there() { // otherwise somebody else made it meanwhile
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		if st, e := os.Stat(dir); e == nil && st.IsDir() { // somebody else made it meanwhile
-			return nil
-		}
+	if err := l.syncDir(parent); err != nil && !(had && unsyncable(err)) {
 		return err
 	}
-	return syncDir(parent)
+	system.keep(dir)
+	return nil
+}
+
+// unsyncable are directories that we may not open, or whose file system holds nothing that could be lost: one that is there was not made in them by us.
+func unsyncable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EROFS)
+}
+
+// Keep makes durable that a file stays which is there.
+func (l Local) Keep(_ context.Context, name string) error {
+	dir := filepath.Dir(name)
+	if err := l.makeDir(dir); err != nil {
+		return err
+	}
+	return l.syncDir(dir)
 }
 
 // syncDir makes a rename durable: the entry lives in the directory.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+func (l Local) syncDir(dir string) error {
+	d, err := l.system().Open(dir)
 	if err != nil {
 		return err
 	}

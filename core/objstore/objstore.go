@@ -117,6 +117,17 @@ func URL(s Store, name string) string {
 	return name
 }
 
+// Keep makes durable that an object stays which is there. A file system shows a name before it is durable, and who published it may have ended, or failed, before
+// it was: whoever acts upon what it finds calls Keep first. Other stores show nothing earlier.
+func Keep(ctx context.Context, s Store, name string) error {
+	if k, ok := s.(interface {
+		Keep(ctx context.Context, name string) error
+	}); ok {
+		return k.Keep(ctx, name)
+	}
+	return nil
+}
+
 // Get reads a whole object.
 func Get(ctx context.Context, s Store, name string) ([]byte, error) {
 	f, err := s.Open(ctx, name)

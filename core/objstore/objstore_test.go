@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -291,5 +293,78 @@ func TestFor(t *testing.T) {
 	}
 	if _, name, err := For("file:///tmp/x"); name != "/tmp/x" || err != nil {
 		t.Errorf("got %q, %v", name, err)
+	}
+}
+
+// noting is the machine's file system. It notes which folders are synced, and some syncs fail.
+type noting struct {
+	osFS
+	fails  map[string]error
+	synced []string
+}
+
+type notingHandle struct {
+	Handle
+	f *noting
+}
+
+func (f *noting) Open(name string) (Handle, error) {
+	h, err := f.osFS.Open(name)
+	return notingHandle{h, f}, err
+}
+
+func (h notingHandle) Sync() error {
+	if err := h.f.fails[h.Name()]; err != nil {
+		return &os.PathError{Op: "sync", Path: h.Name(), Err: err}
+	}
+	h.f.synced = append(h.f.synced, h.Name())
+	return h.Handle.Sync()
+}
+
+// A folder that is there may be of a process that ended before it was durable: what is synced in it would be lost with it.
+func TestLocalSyncsFoldersOfOthers(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	above, a, b := filepath.Join(dir, "above"), filepath.Join(dir, "above", "a"), filepath.Join(dir, "above", "a", "b")
+	if err := os.Mkdir(above, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(b, "x")
+	if err := Put(ctx, On(&noting{fails: map[string]error{a: syscall.EIO}}), name, nil); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("the sync of a folder failed, and the answer is %v", err)
+	}
+	another := &noting{}
+	s := On(another)
+	for i, want := range [][]string{{dir, above, a, b}, {b}} { // the first also syncs what is above the test
+		another.synced = nil
+		if err := Put(ctx, s, name, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := another.synced; len(got) < len(want) || !slices.Equal(got[len(got)-len(want):], want) || i > 0 && len(got) > len(want) {
+			t.Errorf("write %d syncs %v, and not %v", i+1, got, want)
+		}
+	}
+	another.synced = nil
+	if err := Keep(ctx, On(another), name); err != nil || !slices.Contains(another.synced, b) || !slices.Contains(another.synced, a) {
+		t.Errorf("to keep a file syncs %v: %v", another.synced, err)
+	}
+	if err := Keep(ctx, NewDouble(), name); err != nil {
+		t.Errorf("a store that shows nothing early: %v", err)
+	}
+}
+
+// Folders far above are not ours to open, or of a file system that knows no sync.
+func TestLocalNeedNotSyncAllAbove(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "above"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range []error{syscall.EACCES, syscall.EINVAL, syscall.EROFS, syscall.ENOTSUP} {
+		s := On(&noting{fails: map[string]error{filepath.Dir(dir): e, dir: e}})
+		if err := Put(ctx, s, filepath.Join(dir, "above", "x"), nil); err != nil {
+			t.Errorf("%v: %v", e, err)
+		}
+		if err := Put(ctx, s, filepath.Join(dir, "new"+string(rune('0'+i)), "x"), nil); err == nil {
+			t.Errorf("%v: a folder was made where it cannot be made durable", e)
+		}
 	}
 }
