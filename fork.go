@@ -13,50 +13,49 @@ import (
 // fork begins a pipeline that has no checkpoints from a savepoint, when the session names one. The savepoint is copied and stays as it is. What is
 // begun is a new run: its sink gets what comes behind the savepoint, under markers of its own.
 func (d *durable) fork(ctx context.Context, id string) error {
-	from := d.r.cfg.fromSavepoint
-	if from == "" {
+	if d.r.cfg.fromSavepoint == "" {
 		return nil
 	}
 	if epochs, err := d.store.Epochs(ctx); err != nil || len(epochs) > 0 {
 		return err // it goes on from its own, so that the same command starts it again
 	}
-	below := strings.TrimRight(from, "/") + "/" + id // a folder of savepoints has one for each pipeline
-	for _, url := range []string{below, from} {
+	url, found, err := d.savepoint(ctx, id)
+	if err != nil {
+		return err
+	}
+	prints, text, err := d.r.fingerprints()
+	if err != nil {
+		return err
+	}
+	if _, err := d.fits(found, found.Pipeline, prints, text); err != nil {
+		return err
+	}
+	m, err := d.store.From(ctx, url)
+	if err != nil {
+		return err
+	}
+	// AIDEV-NOTE: another run, so that a sink which holds markers of the old one is refused instead of getting rows twice.
+	m.Run = fmt.Sprintf("%016x", d.r.s.rand.Uint64())
+	m.Sinks = []checkpoint.Sink{{Name: sinkName, Done: markerOf(m.Run, 0)}}
+	if err := d.store.Publish(ctx, m); err != nil {
+		return checkpointFailed(err)
+	}
+	return nil
+}
+
+// savepoint finds the one that the session names for a pipeline: a folder of savepoints has one for each.
+func (d *durable) savepoint(ctx context.Context, id string) (url string, m *checkpoint.Manifest, err error) {
+	from := d.r.cfg.fromSavepoint
+	for _, url := range []string{strings.TrimRight(from, "/") + "/" + id, from} {
 		point, err := checkpoint.Open(ctx, checkpoint.Options{URL: url, Version: Version, Clock: d.r.s.clock, ReadOnly: true})
 		if err != nil {
-			return err
+			return "", nil, err
 		}
-		found, err := point.Newest(ctx)
-		if err != nil {
-			return err
+		if m, err := point.Newest(ctx); err != nil || m != nil {
+			return url, m, err
 		}
-		if found == nil {
-			continue
-		}
-		prints, _, err := d.r.fingerprints()
-		if err != nil {
-			return err
-		}
-		differ, err := differences(found, prints, found.Pipeline, d.r.q.statement())
-		if err != nil {
-			return err
-		}
-		if len(differ) > 0 && d.r.cfg.changedQuery == changedRefuse {
-			return otherQuery(found, found.Pipeline, differ)
-		}
-		m, err := d.store.From(ctx, url)
-		if err != nil {
-			return err
-		}
-		// AIDEV-NOTE: another run, so that a sink which holds markers of the old one is refused instead of getting rows twice.
-		m.Run = fmt.Sprintf("%016x", d.r.s.rand.Uint64())
-		m.Sinks = []checkpoint.Sink{{Name: sinkName, Done: markerOf(m.Run, 0)}}
-		if err := d.store.Publish(ctx, m); err != nil {
-			return checkpointFailed(err)
-		}
-		return nil
 	}
-	return errs.New(errs.State, "restore", "%s holds no savepoint of the pipeline %q", from, id).
+	return "", nil, errs.New(errs.State, "restore", "%s holds no savepoint of the pipeline %q", from, id).
 		WithHint("name the folder that `riverbed savepoint` wrote, or the one above it, where each pipeline has a folder of its id")
 }
 

@@ -78,6 +78,10 @@ func (p *Pipeline) checkExactlyOnce() error {
 
 // newDurable opens a pipeline's checkpoints and brings the run to the newest of them. The sink is opened behind.
 func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id string) (_ *durable, err error) {
+	updates, err := p.updates()
+	if err != nil {
+		return nil, err
+	}
 	leave, err := enter(r.cfg.checkpointURL, id)
 	if err != nil {
 		return nil, err
@@ -98,14 +102,7 @@ func (p *Pipeline) newDurable(ctx context.Context, r *runner, w *sinkWriter, id 
 	}); err != nil {
 		return nil, err
 	}
-	d := &durable{r: r, w: w, store: store, leave: leave, updates: connectors.Changelog}
-	if p.spec.Func == nil {
-		k, _, err := parseSink(p.spec.ConnectorSpec)
-		if err != nil {
-			return nil, err
-		}
-		d.updates = k.Updates
-	}
+	d := &durable{r: r, w: w, store: store, leave: leave, updates: updates}
 	if err := guarded(func() error {
 		if err := d.fork(ctx, id); err != nil {
 			return err
@@ -172,18 +169,9 @@ func (d *durable) newest(ctx context.Context, q *Query, id string, prints map[st
 		}
 		return nil
 	}
-	differ, err := differences(m, prints, id, q.statement())
+	changed, err := d.fits(m, id, prints, text) // before anything is fenced
 	if err != nil {
 		return err
-	}
-	changed := len(differ) > 0
-	if changed && d.r.cfg.changedQuery == changedRefuse {
-		return otherQuery(m, id, differ)
-	}
-	if changed {
-		if _, err := d.adapt(m, q, prints, text); err != nil { // before anything is fenced
-			return err
-		}
 	}
 	if m.Step > 0 {
 		if err := d.store.Verify(ctx, m); err != nil {

@@ -15,6 +15,7 @@ import (
 
 // starter is what a pipeline needs of a riverbed.Pipeline.
 type starter interface {
+	Check(ctx context.Context) error
 	Start(ctx context.Context, until string) (*riverbed.Handle, error)
 }
 
@@ -158,6 +159,26 @@ func rb_query_sink(h C.rb_handle, spec C.rb_chars, n C.int64_t, fn C.rb_sink_fn,
 		}
 		*out = handles.open(&pipeline{engine: made, query: q, loan: held})
 		return nil
+	})
+}
+
+// rb_pipeline_check refuses what rb_pipeline_start would refuse of the pipeline's checkpoints or savepoint. It takes and changes nothing; rb_cancel of
+// the query ends it.
+//
+//export rb_pipeline_check
+func rb_pipeline_check(h C.rb_handle, err *C.rb_text) C.int32_t {
+	return guard("run", err, func() error {
+		p, e := get[*pipeline](h)
+		if e != nil {
+			return e
+		}
+		if !p.loan.retain() {
+			return errs.New(errs.Usage, "run", "the pipeline is closed")
+		}
+		defer p.loan.release()
+		ctx, end := p.query.runs.begin(context.Background())
+		defer end()
+		return p.engine.Check(ctx)
 	})
 }
 

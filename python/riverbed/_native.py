@@ -73,6 +73,7 @@ _SIGNATURES = {
     "rb_query_manual": [_u64, _chars, _i64, _handle],
     "rb_subscription_next": [_u64, _i64, _void, _i64, ctypes.POINTER(_i64), _int],
     "rb_subscription_metrics": [_u64, _text],
+    "rb_pipeline_check": [_u64],
     "rb_pipeline_start": [_u64, _chars, _i64],
     "rb_pipeline_stop": [_u64, _i32],
     "rb_pipeline_wait": [_u64, _i64, _int],

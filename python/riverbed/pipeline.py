@@ -41,6 +41,13 @@ class Pipeline:
                 raise
         return handle
 
+    def check(self) -> None:
+        """Refuse what `run()` would refuse of the checkpoints to go on from, or the savepoint to begin from.
+
+        Nothing starts or changes, so of several pipelines all can be asked before the first runs.
+        """
+        self._query._wait(self._query._handle, _native.call, "rb_pipeline_check", self._handle.value)
+
     def stop(self, *, drain: bool = False) -> None:
         """Stop; see `PipelineHandle.stop`."""
         PipelineHandle(self._handle, self._query).stop(drain=drain)

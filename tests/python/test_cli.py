@@ -90,6 +90,41 @@ def test_checkpoints_are_inspected_and_saved(tmp_path: pathlib.Path, capsys: pyt
     assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == before
 
 
+def test_no_pipeline_starts_when_a_savepoint_does_not_fit_one(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"k": 1, "v": 2}\n')
+    script = tmp_path / "p.sql"
+    text = f"""CREATE STREAM s (k INT, v INT) WITH (connector = 'json', path = '{tmp_path}/in/*.json');
+        CREATE SINK first WITH (connector = 'json', path = '{tmp_path}/first', changelog = true);
+        INSERT INTO first SELECT k, sum(v) AS total FROM s GROUP BY k;
+        CREATE TABLE names (k INT, name TEXT);
+        INSERT INTO names VALUES (1, 'one');
+        CREATE SINK second WITH (connector = 'json', path = '{tmp_path}/second', changelog = true);
+        INSERT INTO second SELECT name, max(v) AS most FROM s JOIN names USING (k) GROUP BY name;
+        """
+    script.write_text(text)
+    run = ["run", str(script), "--until", "latest", "--checkpoint-dir"]
+    assert main([*run, str(tmp_path / "old")]) == 0
+    assert capsys.readouterr().err.count("started: ") == 2
+    for name in ("first", "second"):
+        saved = str(tmp_path / "saved" / name)
+        assert main(["savepoint", "--pipeline-id", name, "--checkpoint-dir", str(tmp_path / "old"), saved]) == 0
+    script.write_text(text.replace("max(v)", "min(v)"))
+    capsys.readouterr()
+    assert main([*run, str(tmp_path / "new"), "--from-savepoint", str(tmp_path / "saved")]) == 1
+    told = capsys.readouterr().err
+    assert "started" not in told
+    assert 'the checkpoints of the pipeline "second" are of another query' in told
+    assert not (tmp_path / "new").exists()
+    # The same of checkpoints of their own, as of a copied savepoint.
+    leases = sorted((tmp_path / "old").rglob("lease-*"))
+    assert main([*run, str(tmp_path / "old")]) == 1
+    assert "started" not in capsys.readouterr().err
+    assert sorted((tmp_path / "old").rglob("lease-*")) == leases
+
+
 def test_functions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["functions", "upper"]) == 0
     assert "upper" in capsys.readouterr().out

@@ -8,7 +8,7 @@ import re
 import sys
 import time
 
-from riverbed import PipelineHandle, Query
+from riverbed import Pipeline, PipelineHandle, Query
 from riverbed.cli import common
 from riverbed.cli.status import Status
 from riverbed.errors import RiverbedError
@@ -20,6 +20,10 @@ EXAMPLES = (
     "riverbed run pipeline.sql --checkpoint-dir s3://bucket/checkpoints --strict",
     "riverbed run pipeline.sql --checkpoint-dir s3://bucket/fork --from-savepoint s3://bucket/saved",
 )
+
+
+# Statements that make something new, or add rows: a pipeline before them starts when all of them have been read.
+_MAKES = re.compile(r"(?is)(\s|--[^\n]*\n|/\*.*?\*/)*(CREATE|INSERT)\b")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             for statement in session.statements(text):
                 at = text.index(statement, at)
+                if not _MAKES.match(statement):  # it may change how those before it run
+                    pipelines.start()
                 # What stands before is blanked, so that an error names the line of the file.
                 query = session.sql(re.sub(r"[^\n]", " ", text[:at]) + statement)
                 if query.is_pipeline:
@@ -86,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
                     else:
                         query.show()
                 at += len(statement)
+            pipelines.start()
             pipelines.follow()
             pipelines.wait()
         except KeyboardInterrupt:
@@ -107,25 +114,31 @@ class _Pipelines:
         self._arguments = arguments
         self._status = Status(sys.stderr, quiet=arguments.quiet)
         self._running: list[PipelineHandle] = []
-        self._behind: list[tuple[Query, int]] = []  # over __late and __bad: they follow the others
+        self._held: list[tuple[Pipeline, int]] = []
+        self._behind: list[tuple[Pipeline, int]] = []  # over __late and __bad: they follow the others
         self._followers: list[PipelineHandle] = []
         self._starting = 0  # the line of the one that has been asked to start and does not run yet
 
     def add(self, query: Query, line: int) -> None:
-        """Start the pipeline of a statement, or keep it until those that it follows run."""
-        if query.follows:
-            self._behind.append((query, line))
-        else:
-            self._start(query, line, self._running)
+        """Hold a pipeline until those behind it are known, so that none runs when another is refused."""
+        pipeline = query.pipeline(exactly_once=self._arguments.strict)
+        self._starting = line
+        pipeline.check()
+        self._starting = 0
+        (self._behind if query.follows else self._held).append((pipeline, line))
+
+    def start(self) -> None:
+        """Start those that are held."""
+        while self._held:
+            self._start(*self._held.pop(0), self._running)
 
     def follow(self) -> None:
         """Start those that follow."""
-        for query, line in self._behind:
-            self._start(query, line, self._followers)
+        for pipeline, line in self._behind:
+            self._start(pipeline, line, self._followers)
 
-    def _start(self, query: Query, line: int, among: list[PipelineHandle]) -> None:
+    def _start(self, pipeline: Pipeline, line: int, among: list[PipelineHandle]) -> None:
         self._starting = line
-        pipeline = query.pipeline(exactly_once=self._arguments.strict)
         among.append(pipeline.run(blocking=False, until=self._arguments.until))
         self._starting = 0
         self._status.started(among[-1].metrics())
@@ -174,7 +187,8 @@ class _Pipelines:
                 print(common.line(metrics), flush=True)
             elif not self._arguments.quiet or metrics.get("checkpoint_warning"):
                 print(
-                    f"{metrics['state']}: {metrics['pipeline']}, {metrics['rows_in']} rows in, {metrics['rows_out']} out, "
+                    f"{metrics['state']}: {metrics['pipeline']}, "
+                    f"{metrics['rows_in']} rows in, {metrics['rows_out']} out, "
                     f"{metrics['late_rows']} late, {metrics['bad_rows']} bad, {metrics['steps']} steps"
                     + (f", epoch {metrics['epoch']}" if metrics["epoch"] else "")
                     + (f"\nwaiting for: {metrics['waiting_for']}" if metrics.get("waiting_for") else "")
