@@ -11,11 +11,15 @@ the columns that the questions read.
 
 State rows are those of the view's state that a step has looked up, made or dropped, by SHOW MATERIALIZED VIEWS. Their
 growth from the small scale factor to the tenfold one is printed beside that of the CPU.
+
+--checkpoints 1000 asks for the questions as durable pipelines with a checkpoint every second, in turn with the same
+pipelines without (pipelines.py).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import pathlib
 import random
 import tempfile
@@ -174,11 +178,27 @@ def main(argv: list[str]) -> None:
     p.add_argument("--sf", default="0.1,1", help="scale factors, the smaller first")
     p.add_argument("--rows", type=int, default=10_000_000, help="of the grouped sum")
     p.add_argument("--steps", type=int, default=5, help="of a round")
-    p.add_argument("--repeat", "--rounds", dest="rounds", type=int, default=8)
+    p.add_argument("--repeat", "--rounds", dest="rounds", type=int, help="8; with checkpoints 2 runs of each")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--alone", action="store_true", help="without DuckDB")
+    p.add_argument("--checkpoints", type=int, default=0, help="milliseconds between checkpoints of pipelines; 0: views")
+    p.add_argument("--seconds", type=float, default=10, help="of steps of a pipeline")
+    p.add_argument("--no-check", action="store_true", help="do not compare a pipeline's changes with batch")
+    p.add_argument("--dir", default="", help="where checkpoints go")
+    p.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    p.add_argument("--url", default="", help=argparse.SUPPRESS)
     a = p.parse_args(argv)
     chosen = [a.part] if a.part else [q for q in a.queries.split(",") if q] or [*TPCH, "grouped"]
+    if a.checkpoints:
+        from delta import pipelines
+
+        a.repeat = a.rounds or 2
+        if a.child:
+            print(json.dumps(pipelines.child(a)))
+        else:
+            pipelines.main(a, chosen)
+        return
+    a.rounds = a.rounds or 8
     texts = queries()
     raw: dict[str, dict[str, Any]] = {}
     rows: list[list[Any]] = []

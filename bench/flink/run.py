@@ -7,9 +7,9 @@ Both engines read the same Parquet files as streams with the same watermark. Fli
 exactly-once checkpoints every ten seconds, as it is run for real, or, with --state hashmap, on its heap without
 checkpoints, which is the most that it can be given. Objects are reused, the sink drops what it gets, and the JVM has
 run the question once before the run that counts. Ours reads all changes in Python. CPU is all of the process, or the
-JVM, from submission to the last change. With --checkpoints 1000 both take one every second, and ours is a pipeline
-whose sink is a callable. Flink's answers are not compared: its changes are dropped. It is fetched into build/flink
-(PyPI, Maven Central) and needs Java 17 and mvn.
+JVM, from submission to the last change. With --checkpoints 1000 both take one every second and one at the end, to
+local files, and ours is a pipeline whose sink is a callable. Flink's answers are not compared: its changes are
+dropped. It is fetched into build/flink (PyPI, Maven Central) and needs Java 17 and mvn.
 """
 
 from __future__ import annotations
@@ -133,17 +133,20 @@ def main(argv: list[str]) -> None:
             per_million(ours[q]),
             per_million(theirs[q]),
             per_million(ours[q]) / per_million(theirs[q]),
+            *(harness.median(x[q], "checkpoints") for x in (ours, theirs) if a.checkpoints),
         ]
         for q in questions
     ]
+    head = ["query", "events", "events/s", "flink events/s", "riverbed", "flink", "over flink"]
+    head += ["checkpoints", "flink's"] if a.checkpoints else []
     print(
         f"\nNEXMark from Parquet, {a.events:,} events, parallelism 2, medians of {a.repeat}, "
         f"CPU seconds per million events; {harness.machine()}\nFlink {VERSION}, {a.state}"
         + (f", both with checkpoints every {a.checkpoints} ms" if a.checkpoints else "")
         + "\n"
-        + harness.table(["query", "events", "events/s", "flink events/s", "riverbed", "flink", "over flink"], rows)
+        + harness.table(head, rows)
     )
-    ratios = [r[-1] for r in rows if isinstance(r[-1], float) and not math.isnan(r[-1])]
+    ratios = [r[6] for r in rows if not math.isnan(r[6])]
     print(
         f"\nCPU over Flink's: geometric mean {harness.geomean(ratios):.3g}, at most {max(ratios, default=math.nan):.3g}"
     )

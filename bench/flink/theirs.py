@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import threading
 import time
 
 from pyflink.common import Configuration
@@ -46,7 +47,28 @@ def cpu() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def durable(state: str) -> dict[str, str]:
+class Checkpoints:
+    """Counts the checkpoints that a run completes, by the file that completes one. The job removes them in the end."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.seen = pathlib.Path(folder), set[pathlib.Path]()
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+
+    def __enter__(self) -> Checkpoints:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.done.set()
+        self.thread.join()
+
+    def watch(self) -> None:
+        while not self.done.wait(0.05):
+            self.seen |= set(self.folder.glob("*/chk-*/_metadata"))
+
+
+def durable(state: str, folder: str) -> dict[str, str]:
     """Give the settings of a state backend: RocksDB with checkpoints, the heap without."""
     if state == "hashmap":
         return {"state.backend.type": state}
@@ -56,17 +78,20 @@ def durable(state: str) -> dict[str, str]:
         "execution.checkpointing.interval": f"{CHECKPOINTS} ms",
         "execution.checkpointing.mode": "EXACTLY_ONCE",
         "execution.checkpointing.incremental": "true",
-        "execution.checkpointing.dir": "file://" + tempfile.mkdtemp(prefix="flink-checkpoints-"),
+        "execution.checkpointing.dir": f"file://{folder}",
     }
 
 
 def main() -> None:
-    folder, repeat, *questions = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="flink-checkpoints-") as checkpoints:
+        run(checkpoints, *sys.argv[1:])
+
+
+def run(checkpoints: str, folder: str, repeat: str, *questions: str) -> None:
     config = Configuration()
     jars = sorted(pathlib.Path(os.environ["RIVERBED_FLINK_JARS"]).glob("*.jar"))
-    for key, value in (
-        CONFIG | durable(os.environ["RIVERBED_FLINK_STATE"]) | {"pipeline.jars": ";".join(f"file://{j}" for j in jars)}
-    ).items():
+    libraries = {"pipeline.jars": ";".join(f"file://{j}" for j in jars)}
+    for key, value in (CONFIG | durable(os.environ["RIVERBED_FLINK_STATE"], checkpoints) | libraries).items():
         config.set_string(key, value)
     settings = EnvironmentSettings.new_instance().in_streaming_mode().with_configuration(config).build()
     env = TableEnvironment.create(settings)
@@ -86,17 +111,14 @@ def main() -> None:
         )
         env.execute_sql(f"create table sink_{q} ({columns}) with ('connector' = 'blackhole')")
         events = sum(rows(pathlib.Path(folder) / f"{n}.parquet") for n in reads)
-        for run in range(int(repeat) + 1):
+        for turn in range(int(repeat) + 1):
             c, t = cpu(), time.perf_counter()
-            env.execute_sql(f"insert into sink_{q} {sql}").wait()
+            with Checkpoints(checkpoints) as taken:
+                env.execute_sql(f"insert into sink_{q} {sql}").wait()
             wall, used = time.perf_counter() - t, cpu() - c
-            if run:  # the first run warms the JVM
-                print(
-                    json.dumps(
-                        {"question": q, "events": events, "wall": wall, "cpu": used, "events_per_s": events / wall}
-                    ),
-                    flush=True,
-                )
+            if turn:  # the first run warms the JVM
+                figures = {"question": q, "events": events, "wall": wall, "cpu": used, "events_per_s": events / wall}
+                print(json.dumps(figures | {"checkpoints": len(taken.seen)}), flush=True)
 
 
 main()

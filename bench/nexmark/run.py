@@ -9,8 +9,8 @@ to the last change. What the subscriber of every timed run has read is accumulat
 answer over the same rows, bit for bit. The peers of peers.py run in turn with it. q15 and
 the like emit every change.
 
---checkpoints 1000 makes ours a durable pipeline with a checkpoint every second, whose sink is a callable, and runs it
-in turn with the same pipeline without checkpoints.
+--checkpoints 1000 makes ours a durable pipeline with a checkpoint every second and one at the end, whose sink is a
+callable, and runs it in turn with the same pipeline without checkpoints.
 """
 
 from __future__ import annotations
@@ -160,6 +160,7 @@ def incremental(
         "steps": metrics["steps"],
         "late": metrics["late_rows"],
         "changes": metrics["rows_out"],
+        "checkpoints": metrics["epoch"],
     }, got
 
 
@@ -219,6 +220,14 @@ def measure(
     return runs, verdict, {"riverbed": runs, **without, "riverbed batch": once, **others}
 
 
+def cost_of_checkpoints(runs: list[dict[str, Any]], raw: dict[str, list[dict[str, Any]]]) -> list[float]:
+    """Give CPU with checkpoints over without, and how many a run took; nothing where there are none."""
+    if "without checkpoints" not in raw:
+        return []
+    ratio = harness.median(runs, "cpu") / harness.median(raw["without checkpoints"], "cpu")
+    return [ratio, harness.median(runs, "checkpoints")]
+
+
 def main(argv: list[str]) -> None:
     p = argparse.ArgumentParser(prog="bench nexmark")
     p.add_argument("part", nargs="?")
@@ -240,7 +249,7 @@ def main(argv: list[str]) -> None:
             runs, verdict, raw[q] = measure(q, texts[q], tables, a)
         except Exception as e:
             why = f"{type(e).__name__}: {str(e).splitlines()[0][:80]}"
-            rows.append([q, *[math.nan] * (4 + bool(a.checkpoints) + len(PEERS)), "", "", why])
+            rows.append([q, *[math.nan] * (4 + 3 * bool(a.checkpoints) + len(PEERS)), "", "", why])
         else:
             per_million = (harness.median(r, "cpu") / runs[0]["events"] * 1e6 for r in raw[q].values())
             rows.append(
@@ -249,6 +258,7 @@ def main(argv: list[str]) -> None:
                     runs[0]["events"],
                     harness.median(runs, "events_per_s"),
                     *per_million,
+                    *cost_of_checkpoints(runs, raw[q]),
                     runs[0]["changes"],
                     runs[0]["late"],
                     verdict,
@@ -256,6 +266,7 @@ def main(argv: list[str]) -> None:
             )
         print(f"  {q}: {rows[-1][2]:,.0f} events/s, {rows[-1][-1]}", flush=True)
     names = ["riverbed", *(["without checkpoints"] if a.checkpoints else []), "riverbed batch", *PEERS]
+    names += ["with / without", "checkpoints"] if a.checkpoints else []
     print(
         f"\nNEXMark, {a.events:,} events from memory, pushed by {a.batch:,}, {a.threads} threads, "
         + (f"a checkpoint every {a.checkpoints} ms, " if a.checkpoints else "")
