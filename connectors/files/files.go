@@ -126,17 +126,27 @@ var Options = connectors.Options{
 func expand(ctx context.Context, format Format, patterns []string) ([]Ref, error) {
 	var out []Ref
 	for _, pattern := range patterns {
-		store, name, err := objstore.For(pattern)
+		found, err := expandPattern(ctx, format, pattern)
 		if err != nil {
 			return nil, err
 		}
-		found, err := expandOne(ctx, store, format, name)
-		if err != nil {
-			return nil, err
-		}
-		for _, info := range found {
-			out = append(out, Ref{store, info})
-		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func expandPattern(ctx context.Context, format Format, pattern string) ([]Ref, error) {
+	store, name, err := objstore.For(pattern)
+	if err != nil {
+		return nil, err
+	}
+	found, err := expandOne(ctx, store, format, name)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Ref, len(found))
+	for i, info := range found {
+		out[i] = Ref{store, info}
 	}
 	return out, nil
 }

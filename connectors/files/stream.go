@@ -24,8 +24,22 @@ type Stream struct {
 	bounded  bool
 	frozen   []Ref // bounded: the files
 
-	mu   sync.Mutex
-	read map[string]position // by split: what the files were when they were opened
+	mu    sync.Mutex
+	read  map[string]position // by split: what the files were when they were opened
+	found map[string]listing  // by pattern: the last one
+}
+
+// listing is how many files there were, and the last of their names.
+type listing struct {
+	files int
+	last  string
+}
+
+func listingOf(refs []Ref) (l listing) {
+	if l.files = len(refs); l.files > 0 {
+		l.last = refs[l.files-1].Name()
+	}
+	return l
 }
 
 // position is the number of records read of a file, bad ones included, and which file that was.
@@ -54,7 +68,7 @@ func NewStream(ctx context.Context, format Format, req connectors.OpenRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{set: s, patterns: req.Settings.List("path"), read: map[string]position{}}, nil
+	return &Stream{set: s, patterns: req.Settings.List("path"), read: map[string]position{}, found: map[string]listing{}}, nil
 }
 
 func (s *Stream) Fields() []types.Field { return s.set.fields }
@@ -76,18 +90,50 @@ func (s *Stream) Splits(ctx context.Context) ([]flow.Split, error) {
 }
 
 func (s *Stream) refs(ctx context.Context) ([]Ref, error) {
-	refs, err := s.frozen, error(nil)
+	refs := s.frozen
 	if !s.bounded {
-		refs, err = expand(ctx, s.set.format, s.patterns)
-	}
-	if err != nil {
-		return nil, err
+		for _, pattern := range s.patterns {
+			found, err := s.list(ctx, pattern)
+			if err != nil {
+				return nil, err
+			}
+			refs = append(refs, found...)
+		}
 	}
 	for _, r := range refs {
 		if err := s.unchanged(r); err != nil {
 			return nil, err
 		}
 	}
+	return refs, nil
+}
+
+// list gives the files of a pattern, by name: with each all those that were there before it and have a lesser name.
+//
+// AIDEV-NOTE: no listing is of one moment. It shows of what comes meanwhile some and not the rest: a folder has its entries in no order, and so shows b and not a,
+// which was there before b. The watermark would then go on to b, and the rows of a be late. A second listing, which begins behind the first, has all that was there
+// before whatever the first one shows. What comes behind that waits for the next time.
+func (s *Stream) list(ctx context.Context, pattern string) ([]Ref, error) {
+	refs, err := expandPattern(ctx, s.set.format, pattern)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	before := s.found[pattern]
+	s.mu.Unlock()
+	first := listingOf(refs)
+	if first == before {
+		return refs, nil
+	}
+	if refs, err = expandPattern(ctx, s.set.format, pattern); err != nil {
+		return nil, err
+	}
+	for len(refs) > 0 && refs[len(refs)-1].Name() > first.last {
+		refs = refs[:len(refs)-1]
+	}
+	s.mu.Lock()
+	s.found[pattern] = listingOf(refs)
+	s.mu.Unlock()
 	return refs, nil
 }
 

@@ -1,9 +1,11 @@
 package files_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/riverbed/riverbed/connectors/csv"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/objstore"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -58,6 +61,47 @@ func TestStreamFindsLateFiles(t *testing.T) {
 	hidden := filepath.Join(dir, "_riverbed")
 	if got := fmt.Sprint(ids(t, follow(t, hidden))); got != "[z.csv]" {
 		t.Fatalf("a folder that is named is read: %s", got)
+	}
+}
+
+// torn lists as stores may while files come: of two that came during the listing it shows the later one alone.
+type torn struct {
+	*objstore.Double
+	coming [][]string // during each listing, in the order of their coming
+}
+
+func (s *torn) URL(name string) string { return "torn://" + name }
+
+func (s *torn) Glob(ctx context.Context, pattern string) ([]objstore.Info, error) {
+	var missed []string
+	if len(s.coming) > 0 {
+		for _, name := range s.coming[0] {
+			if err := objstore.Put(ctx, s.Double, name, []byte("v\n1\n")); err != nil {
+				return nil, err
+			}
+		}
+		missed, s.coming = s.coming[0], s.coming[1:]
+		missed = missed[:max(len(missed)-1, 0)]
+	}
+	found, err := s.Double.Glob(ctx, pattern)
+	return slices.DeleteFunc(found, func(i objstore.Info) bool { return slices.Contains(missed, i.Name) }), err
+}
+
+// Files that come in the order of their names are found in it, although no listing is of one moment.
+func TestStreamFindsFilesInOrder(t *testing.T) {
+	store := &torn{Double: objstore.NewDouble(), coming: [][]string{nil, {"in/a.csv", "in/b.csv"}, {"in/c.csv", "in/d.csv"}, nil, {"in/e.csv", "in/f.csv"}}}
+	objstore.Mount("torn", func(rest string) (objstore.Store, string, error) { return store, rest, nil })
+	s := follow(t, "torn://in/*.csv")
+	before := "" // the first listing was for the columns
+	for range 4 {
+		now := ids(t, s)
+		if !slices.IsSorted(now) || fmt.Sprint(now) != fmt.Sprint([]string{"a.csv", "b.csv", "c.csv", "d.csv", "e.csv", "f.csv"}[:len(now)]) {
+			t.Errorf("found %v behind %s", now, before)
+		}
+		before = fmt.Sprint(now)
+	}
+	if before != "[a.csv b.csv c.csv d.csv e.csv f.csv]" {
+		t.Errorf("at last there are %s", before)
 	}
 }
 
