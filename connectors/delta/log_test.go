@@ -1,15 +1,18 @@
 package delta_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	ct "github.com/riverbed/riverbed/connectors/connectortest"
 	"github.com/riverbed/riverbed/connectors/delta"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/objstore"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -297,4 +300,62 @@ func TestFilesOfOtherFolders(t *testing.T) {
 	place := "file://" + strings.ReplaceAll(strings.NewReplacer(" ", "%20", "[", "%5B", "]", "%5D").Replace(other.dir), "\\", "/")
 	m.commit("protocol", protocol(1), "metaData", table(field("id", "long")), "add", with(add, "path", place+"/a%20b.parquet"))
 	want(t, m.scan(), "1")
+}
+
+// growing is a local store whose listings are disturbed by a writer.
+type growing struct {
+	objstore.Local
+	meanwhile func()                 // comes before the next listing
+	unseen    func(name string) bool // came while each was made, and is not in it
+}
+
+func (s *growing) Glob(ctx context.Context, pattern string) ([]objstore.Info, error) {
+	if s.meanwhile != nil {
+		s.meanwhile()
+		s.meanwhile = nil
+	}
+	found, err := s.Local.Glob(ctx, pattern)
+	return slices.DeleteFunc(found, func(i objstore.Info) bool { return s.unseen != nil && s.unseen(i.Name) }), err
+}
+
+func mountGrowing() *growing {
+	s := &growing{}
+	objstore.Mount("growing", func(rest string) (objstore.Store, string, error) { return s, rest, nil })
+	return s
+}
+
+// A listing that is made while commits come may show a later one and not one before it, which is no gap in the log.
+func TestLogsThatGrow(t *testing.T) {
+	m, s := simple(t), mountGrowing()
+	s.unseen = func(name string) bool { return strings.HasSuffix(name, "1.json") }
+	want(t, m.scan("path", "growing://"+m.dir), "4|z", "5|w")
+}
+
+// Commits that come between the look for the next one and the look at the whole log lose nothing.
+func TestStreamsOfLogsThatGrow(t *testing.T) {
+	m, s := simple(t), mountGrowing()
+	r, err := m.stream("path", "growing://"+m.dir, "start", "latest").Open(t.Context(), flow.Split{ID: "log"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	came := false
+	s.meanwhile = func() {
+		came = true
+		m.commit("add", m.file("x", nil, longs("id", 6), texts("s", "a")))
+		m.commit("add", m.file("y", nil, longs("id", 7), texts("s", "b")))
+	}
+	var got []string
+	for len(got) < 2 {
+		rows, err := r.Read(t.Context(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows.Batch != nil {
+			got = append(got, ct.Row(rows.Batch, 0))
+		}
+	}
+	if want(t, got, "6|a|1", "7|b|1"); !came {
+		t.Error("nobody looked at the whole log")
+	}
 }

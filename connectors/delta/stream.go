@@ -231,6 +231,9 @@ func (r *reader) waiting(ctx context.Context) error {
 	case err != nil:
 		return err
 	case l.last > r.at.version, r.s.end >= 0:
+		if _, ok, err := r.s.table.commit(ctx, r.at.version); ok || err != nil { // it came since we looked, and others behind it
+			return err
+		}
 		return r.s.table.missing(l, r.at.version)
 	case l.last < r.at.version-1:
 		return r.s.replaced(l.last, r.at.version-1)
