@@ -523,11 +523,16 @@ func (t *Table) restoreCold(p Part, mine func(group uint8) bool) error {
 	for from := int64(0); from < n; from += fetchRows {
 		piece := p
 		piece.Rows = p.Rows.NewSlice(from, min(n, from+fetchRows))
-		if err := t.Fetch(partKeys(piece, t, mine)); err != nil {
-			return err
+		if t.cold.store != nil && !p.Fresh { // otherwise nobody has the keys
+			if err := t.Fetch(partKeys(piece, t, mine)); err != nil {
+				return err
+			}
 		}
 		if err := t.restore(piece, mine); err != nil {
 			return err
+		}
+		if ahead := int64(p.ahead(mine)); from == 0 && t.n > 0 && ahead > int64(t.used) && ahead*(t.Bytes()/int64(t.used)) <= t.cold.limit {
+			t.expect(int(ahead)) // by what the first rows take, all of them stay in memory
 		}
 		if err := t.Evict(t.cold.limit); err != nil {
 			return err

@@ -156,14 +156,11 @@ func (t *Table) restore(p Part, mine func(group uint8) bool) error {
 	ends, keys := kernels.Spans(p.Rows.Column(2).(*array.Binary))
 	deleted := p.Rows.Column(3).(*array.Boolean)
 	var own [Groups]bool
-	owned := 0
 	for g := range own {
-		if own[g] = mine(uint8(g)); own[g] {
-			owned++
-		}
+		own[g] = mine(uint8(g))
 	}
-	if t.n == 0 && p.Ahead > 0 {
-		t.expect(int(p.Ahead) * owned / Groups)
+	if t.n == 0 && t.cold == nil { // otherwise not all of them may stay in memory
+		t.expect(p.ahead(mine))
 	}
 	fresh := p.Fresh && t.Decl.Key == RowKey // nobody has the keys
 	rows, slots := make([]uint32, 0, len(groups)), make([]uint32, 0, len(groups))
@@ -229,13 +226,24 @@ func (t *Table) restore(p Part, mine func(group uint8) bool) error {
 	return nil
 }
 
-// expect makes room for so many rows of an empty table, as growing would copy what it has time and again.
+// ahead is about how many of the rows to come are of the key groups that are mine, 0 when nobody knows.
+func (p *Part) ahead(mine func(group uint8) bool) int {
+	owned := 0
+	for g := range Groups {
+		if mine(uint8(g)) {
+			owned++
+		}
+	}
+	return int(p.Ahead) * owned / Groups
+}
+
+// expect makes room for so many rows of a table that has few, as growing would copy what it has time and again.
 func (t *Table) expect(n int) {
-	if t.cold != nil { // not all of them will be in memory
+	if n == 0 {
 		return
 	}
 	if t.Decl.Key == RowKey {
-		t.idx.reserve(n)
+		t.idx.reserve(n - t.n)
 	}
 	for _, c := range t.cols {
 		c.Resize(n)
