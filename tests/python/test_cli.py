@@ -78,6 +78,8 @@ def test_checkpoints_are_inspected_and_saved(tmp_path: pathlib.Path, capsys: pyt
     assert [table["stored_rows"] for table in found["tables"] if table["kind"] == "state"] == [1]
     assert main(["inspect", "--pipeline-id", "totals", *place]) == 0
     assert "committed" in capsys.readouterr().out
+    assert main(["sql", "--json", *place, "SELECT stored_rows FROM state('totals') WHERE kind = 'state'"]) == 0
+    assert capsys.readouterr().out == '{"stored_rows": 1}\n'
     assert main(["savepoint", "--pipeline-id", "totals", *place, str(tmp_path / "saved")]) == 0
     assert list((tmp_path / "saved").iterdir())
     capsys.readouterr()
