@@ -101,7 +101,7 @@ test-eo: setup ## exactly once: KILLS=100 SIGKILLs a path in every phase of an e
 
 .PHONY: sim
 sim: setup ## pipelines in a simulated world that fails, N histories from SEED on, each a function of its seed (SEED=42 N=10000)
-	RIVERBED_SEED=$(SEED) RIVERBED_SIM_SEEDS=$(N) $(GO_TEST) -count=1 -v -run 'TestHistories|TestCrash' ./tests/go/sim
+	RIVERBED_SEED=$(SEED) RIVERBED_SIM_SEEDS=$(N) $(GO_TEST) -count=1 -v -run 'TestHistories|TestCrash|TestPowerLoss' ./tests/go/sim
 
 .PHONY: fuzz
 fuzz: setup ## every Go fuzz target for FUZZTIME each (FUZZTIME=30s)

@@ -118,7 +118,7 @@ func TestMutantsOfTheWorldAreFound(t *testing.T) {
 	}
 }
 
-const simulatedSeeds = 500
+const simulatedSeeds = 1000
 
 var histories = regexp.MustCompile(`found after (\d+) histories`)
 

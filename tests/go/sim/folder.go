@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -37,13 +38,8 @@ func (v *vault) entered(data []byte) {
 // readFolder adds up the rows of all visible files.
 func (v *vault) readFolder() {
 	v.rows = map[string]int64{}
-	ctx, store := context.Background(), v.w.store.double
-	files, err := store.Glob(ctx, "/out/**/*.jsonl")
-	for _, f := range files {
-		var text []byte
-		if err == nil {
-			text, err = objstore.Get(ctx, store, f.Name)
-		}
+	texts, err := v.files()
+	for _, text := range texts {
 		for _, line := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
 			if err == nil && len(line) > 0 {
 				err = v.readLine(line)
@@ -53,6 +49,28 @@ func (v *vault) readFolder() {
 	if err != nil {
 		v.w.violate("the sink's folder cannot be read: %v", err)
 	}
+}
+
+// files are the contents of all visible files.
+func (v *vault) files() (out [][]byte, err error) {
+	if v.w.files.sink {
+		v.w.disk.below("/out", func(name string, n *inode) {
+			if path.Ext(name) == ".jsonl" {
+				out = append(out, n.data)
+			}
+		})
+		return out, nil
+	}
+	ctx, store := context.Background(), v.w.store.double
+	found, err := store.Glob(ctx, "/out/**/*.jsonl")
+	for _, f := range found {
+		text, e := objstore.Get(ctx, store, f.Name)
+		if e != nil {
+			return nil, e
+		}
+		out = append(out, text)
+	}
+	return out, err
 }
 
 // readLine adds a row, whose last member is its weight.

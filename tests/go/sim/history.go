@@ -17,6 +17,7 @@ import (
 type plot struct {
 	query query
 	sink  string
+	files files
 	// troubles are those of the processes, one after the other; those behind them meet none.
 	troubles []trouble
 	outages  map[string][2]time.Duration
@@ -41,6 +42,7 @@ const patience = 30 * time.Minute
 // play runs a history to its end.
 func play(seed uint64, pl plot) outcome {
 	w := newWorld(seed)
+	w.files = pl.files
 	w.broker = newBroker(w, pl.query)
 	w.vault = newVault(w, pl.query, pl.sink)
 	for service, o := range pl.outages {
@@ -49,6 +51,9 @@ func play(seed uint64, pl plot) outcome {
 	w.told("%s into %s", pl.query.name, pl.sink)
 	var all []*Process
 	err := w.live(pl, &all)
+	if err == nil && pl.files.any() {
+		err = w.lastLoss(pl, &all)
+	}
 	out := outcome{world: w}
 	for _, p := range all { // also those that hang
 		if e := p.leaves(); e != nil && err == nil {
@@ -74,7 +79,7 @@ func play(seed uint64, pl plot) outcome {
 // live starts one process after the other until one without trouble ends well.
 func (w *World) live(pl plot, all *[]*Process) error {
 	for n := 0; ; n++ {
-		r := w.draw("process", n)
+		r := w.draw("process", len(*all))
 		tr, healed := trouble{slow: 10 * time.Millisecond}, n >= len(pl.troubles)
 		if healed {
 			_ = w.clock.Sleep(context.Background(), w.outagesEnd().Sub(w.clock.Now()))
@@ -107,6 +112,19 @@ func (w *World) live(pl plot, all *[]*Process) error {
 		}
 		_ = w.clock.Sleep(context.Background(), time.Duration(r.Int64N(int64(2*time.Second))))
 	}
+}
+
+// lastLoss takes the power once more behind the end, with all that was not synced: what was said to be done is done, and stays.
+func (w *World) lastLoss(pl plot, all *[]*Process) error {
+	w.mu.Lock()
+	w.losePower(nothing)
+	err := w.wrong
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	pl.troubles = nil
+	return w.live(pl, all)
 }
 
 // outagesEnd is when all services are there again.

@@ -43,3 +43,31 @@ func drawConfig(r *rand.Rand) map[string]string {
 		"step_rows":              []string{"1", "10", "1000"}[r.IntN(3)],
 	}
 }
+
+// drawPlotOnDisk puts what drawPlot draws on the disk of one machine, its checkpoints, its files or both. The machine loses power where a process ends, or does not:
+// then what it did is seen by the next one, and may be lost with that.
+func drawPlotOnDisk(seed uint64) plot {
+	r := rand.New(rand.NewPCG(seed, 2))
+	pl := drawPlot(seed)
+	pl.files = []files{{checkpoints: true}, {sink: true}, {true, true}, {true, true}}[r.IntN(4)]
+	if pl.files.sink {
+		pl.sink = "json"
+	}
+	for i := range pl.troubles {
+		tr := &pl.troubles[i]
+		switch r.IntN(4) {
+		case 0, 1: // there are more operations than with services
+			tr.stopAfter, tr.freezeAt = 0, 0
+			tr.crashAt, tr.crashAfter = 1+r.IntN(1+r.IntN(600)), r.IntN(2) == 0
+		case 2:
+			tr.stopAfter, tr.freezeAt, tr.crashAt = 0, 0, 0
+			tr.crashLink = 1 + r.IntN(10)
+		}
+		tr.power = r.IntN(2) == 0
+	}
+	if r.IntN(6) == 0 {
+		from := time.Duration(r.Int64N(int64(4 * time.Second)))
+		pl.outages["disk"] = [2]time.Duration{from, from + time.Duration(r.Int64N(int64(20*time.Second)))}
+	}
+	return pl
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/riverbed/riverbed"
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/objstore"
 )
 
 // Process is one process that runs the pipeline: a session of its own, which knows the world only through its operations.
@@ -17,11 +18,14 @@ type Process struct {
 	id      int
 	trouble trouble
 	config  map[string]string
+	local   objstore.Local // the disk
 
 	// Under World.mu.
 	ops    int
+	links  int
 	counts map[string]int // of each operation
 	dead   bool
+	off    bool      // and its machine has lost power
 	frozen time.Time // nothing is done before
 	cancel context.CancelFunc
 
@@ -38,6 +42,8 @@ type trouble struct {
 	slow       time.Duration
 	crashAt    int // the operation at which the process ends; 0: none
 	crashAfter bool
+	crashLink  int  // it ends behind the link of the disk that has this number, whose folder is then not synced; 0: none
+	power      bool // it ends because the machine loses power
 	freezeAt   int
 	freezeFor  time.Duration
 	stopAfter  time.Duration // when it is told to stop; 0: never
@@ -73,6 +79,14 @@ func (p *Process) kill() {
 	p.leave()
 }
 
+// crash is how its trouble ends the process. The world is held.
+func (p *Process) crash() {
+	p.kill()
+	if p.trouble.power {
+		p.w.losePower(losses)
+	}
+}
+
 func (p *Process) froze() { p.leave() }
 
 func (p *Process) leave() {
@@ -86,7 +100,11 @@ func (p *Process) leave() {
 func (w *World) start(id int, q query, config map[string]string, tr trouble) *Process {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Process{w: w, id: id, trouble: tr, config: config, counts: map[string]int{}, cancel: cancel, ended: make(chan struct{}), out: make(chan struct{})}
+	p.local = objstore.On(machine{p, w.disk})
 	processes.Store(strconv.Itoa(id), p)
+	w.mu.Lock()
+	w.processes = append(w.processes, p)
+	w.mu.Unlock()
 	w.told("process %d starts: %v %+v", id, config, tr)
 	go func() {
 		err := p.run(ctx, q)
@@ -102,7 +120,7 @@ func (w *World) start(id int, q query, config map[string]string, tr trouble) *Pr
 
 // run is a process's life: what a script with one statement does.
 func (p *Process) run(ctx context.Context, q query) (err error) {
-	config := map[string]string{"checkpoint_url": fmt.Sprintf("sim://%d/checkpoints", p.id), "max_split_lead_ms": "1000000000", "idle_timeout_ms": "0"}
+	config := map[string]string{"checkpoint_url": p.url(p.w.files.checkpoints, "checkpoints"), "max_split_lead_ms": "1000000000", "idle_timeout_ms": "0"}
 	for k, v := range p.config {
 		config[k] = v
 	}
@@ -137,6 +155,14 @@ func (p *Process) run(ctx context.Context, q query) (err error) {
 		p.late = lateRows(s)
 	}
 	return err
+}
+
+// url is how a process names a folder, on the disk or in the object store.
+func (p *Process) url(onDisk bool, folder string) string {
+	if onDisk {
+		return fmt.Sprintf("disk://%d/%s", p.id, folder)
+	}
+	return fmt.Sprintf("sim://%d/%s", p.id, folder)
 }
 
 // await waits for the end, or stops the pipeline when its time has come.

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/riverbed/riverbed/checkpoint"
@@ -183,6 +185,7 @@ func (v view) ListStaged(ctx context.Context, folder string) (out []objstore.Sta
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(out, func(a, b objstore.Staged) int { return cmp.Compare(plain(a.Key), plain(b.Key)) }) // the seed's order
 	return out, nil
 }
 

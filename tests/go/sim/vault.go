@@ -39,7 +39,7 @@ func newVault(w *World, q query, kind string) *vault {
 
 func (v *vault) options(p *Process) map[string]string {
 	if v.kind == "json" {
-		return map[string]string{"path": fmt.Sprintf("sim://%d/out", p.id), "changelog": "true"}
+		return map[string]string{"path": p.url(p.w.files.sink, "out"), "changelog": "true"}
 	}
 	return map[string]string{"process": strconv.Itoa(p.id)}
 }

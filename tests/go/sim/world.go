@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/riverbed/riverbed/core/clock"
@@ -33,12 +34,22 @@ type World struct {
 	store  *storage
 	broker *broker
 	vault  *vault
+
+	disk      *disk
+	files     files
+	processes []*Process
 }
+
+// files says what is on the disk of the machine. All processes then run on it; otherwise each has one of its own, and nothing of the pipeline on it.
+type files struct{ checkpoints, sink bool }
+
+func (f files) any() bool { return f.checkpoints || f.sink }
 
 func newWorld(seed uint64) *World {
 	w := &World{seed: seed, clock: clock.Wall{}, outage: map[string][2]time.Time{}}
 	w.began = w.clock.Now()
 	w.store = newStorage(w)
+	w.disk = newDisk(w)
 	return w
 }
 
@@ -112,6 +123,10 @@ func (w *World) do(ctx context.Context, p *Process, service, op, name string, ru
 	r := w.draw(p.id, key, p.counts[key])
 	w.mu.Unlock()
 	f, before, after := p.trouble.draw(r)
+	local := service == "disk"
+	if local && f != fail {
+		f = none // a file system answers once, and what it says is so
+	}
 	linger := time.Duration(r.Int64N(int64(10 * time.Second)))
 	sent := r.IntN(2) == 0 // when the process ends meanwhile
 	_ = w.clock.Sleep(context.WithoutCancel(ctx), before)
@@ -121,26 +136,35 @@ func (w *World) do(ctx context.Context, p *Process, service, op, name string, ru
 	if w.out(service) && f != late {
 		f = fail
 	}
-	if p.dead && !sent {
+	if p.dead && (!sent || local && p.off) {
 		w.mu.Unlock()
 		return errDead
 	}
 	p.ops++
 	w.ops++
-	end := p.trouble.crashAt == p.ops && !p.dead
+	end, done := p.trouble.crashAt == p.ops, p.trouble.crashAfter
+	if local && op == "link" {
+		if p.links++; p.links == p.trouble.crashLink {
+			end, done = true, true
+		}
+	}
+	end = end && !p.dead
 	if p.trouble.freezeAt == p.ops && !p.dead {
 		p.frozen = w.clock.Now().Add(p.trouble.freezeFor)
 		w.note("process %d freezes for %s", p.id, p.trouble.freezeFor)
 		p.froze()
 	}
-	if end && !p.trouble.crashAfter {
+	if end && !done {
 		w.note("process %d ends before %s", p.id, key)
-		p.kill()
+		p.crash()
 		w.mu.Unlock()
 		return errDead
 	}
 	var err error
-	lost := errs.New(errs.Source, op, "no answer to %s %s", op, name).AsTransient()
+	var lost error = errs.New(errs.Source, op, "no answer to %s %s", op, name).AsTransient()
+	if local {
+		lost = failedDisk(op, name)
+	}
 	switch f {
 	case fail:
 		err = lost
@@ -164,7 +188,7 @@ func (w *World) do(ctx context.Context, p *Process, service, op, name string, ru
 	w.note("%d: %s%s: %s", p.id, key, faultNames[f], answer(err))
 	if end {
 		w.note("process %d ends after %s", p.id, key)
-		p.kill()
+		p.crash()
 	}
 	w.mu.Unlock()
 
@@ -206,7 +230,7 @@ func answer(err error) string {
 		return "exists"
 	case errors.Is(err, objstore.ErrNotExist):
 		return "not there"
-	case errs.As(err).Transient:
+	case errs.As(err).Transient, errors.Is(err, syscall.EIO):
 		return "failed"
 	}
 	return "refused: " + errs.As(err).Kind.String()
