@@ -49,6 +49,7 @@ if ! cmp -s pyproject.toml "$stamp"; then
   say "installing the Python requirements"
   # The library is built below, by the same flags; here only what pyproject.toml lists.
   .venv/bin/python tools/requirements.py dev | .venv/bin/uv pip install -q --python .venv/bin/python -r -
+  .venv/bin/python tools/requirements.py duckdb-iceberg | .venv/bin/uv pip install -q --python .venv/bin/python --target .venv/duckdb-iceberg -r -
   cp pyproject.toml "$stamp"
 fi
 

@@ -1,18 +1,26 @@
-"""Iceberg tables: what `pyiceberg` writes, row for row as it reads it, and what we write, as it reads that."""
+"""Iceberg tables: what `pyiceberg` writes, row for row as it reads it, and what we write, as it reads it and DuckDB."""
 
 from __future__ import annotations
 
 import collections
 import datetime as dt
 import decimal
+import json
+import os
 import pathlib
+import pickle
 import random
+import subprocess
+import sys
 import time
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from moto.server import ThreadedMotoServer
+from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual, LessThan
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -74,6 +82,34 @@ def ours(session: rb.Session, lake: Lake, rest: str = "", **options: Any) -> Row
 
 def theirs(lake: Lake, snapshot: int | None = None) -> Rows:
     return rows_of(lake.table().scan(snapshot_id=snapshot).to_arrow())
+
+
+# The DuckDB whose extension for Iceberg is on PyPI is an older one than that of the tests: it runs in a process of its
+# own.
+DUCKDB = pathlib.Path(__file__).parents[2] / ".venv" / "duckdb-iceberg"
+READ = """
+import duckdb, glob, json, pickle, sys
+connection = duckdb.connect()
+connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+for name in ("avro", "iceberg"):
+    found = glob.glob(f"{sys.argv[1]}/duckdb_extension_{name}/extensions/v{duckdb.__version__}/{name}.duckdb_extension")
+    connection.execute(f"LOAD '{found[0]}'")
+queries = json.load(sys.stdin)
+pickle.dump([connection.execute(query).to_arrow_table() for query in queries], sys.stdout.buffer)
+"""
+
+
+def by_duckdb(tables: list[Table], where: str = "true") -> list[Rows]:
+    """The rows of tables as DuckDB reads them."""
+    queries = [f"SELECT * FROM iceberg_scan('{table.metadata_location}') AS rows WHERE {where}" for table in tables]
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(DUCKDB)],
+        input=json.dumps(queries).encode(),
+        env=os.environ | {"PYTHONPATH": str(DUCKDB)},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return [rows_of(table) for table in pickle.loads(done.stdout)]
 
 
 def followed(session: rb.Session, lake: Lake, **options: Any) -> Rows:
@@ -218,6 +254,7 @@ def test_they_read_what_we_write(session: rb.Session, lake: Lake) -> None:
         "bucket(4, price)", "truncate(10, id)", "truncate(3, t)", "truncate(50, price)", "year(at)", "month(day)",
         "day(at)", "hour(at)",
     ]  # fmt: skip
+    tables = []
     for n, part in enumerate(["", *parts]):
         of = f"connector = 'iceberg', catalog = '{lake.uri}', table = 'n.t{n}', partition_by = '{part}'"
         session.sql(f"CREATE SINK o{n} WITH ({of})")
@@ -229,6 +266,11 @@ def test_they_read_what_we_write(session: rb.Session, lake: Lake) -> None:
             sought = value.isoformat() if isinstance(value, (dt.date, dt.datetime)) else value
             found = rows_of(table.scan(row_filter=EqualTo(name, sought)).to_arrow())
             assert found == [row for row in want if row[at] == value], (part, name)
+        tables.append(table)
+    assert by_duckdb(tables) == [want] * len(tables)
+    for where, at in ((f"id = {want[17][0]}", 0), (f"rows.at = '{want[17][4].isoformat()}'", 4), ("t = 'text 2'", 3)):
+        value = "text 2" if at == 3 else want[17][at]
+        assert by_duckdb(tables, where) == [[row for row in want if row[at] == value]] * len(tables), where
 
 
 def test_a_catalog_in_a_folder_that_is_not_there(session: rb.Session, tmp_path: pathlib.Path) -> None:
@@ -240,6 +282,36 @@ def test_a_catalog_in_a_folder_that_is_not_there(session: rb.Session, tmp_path: 
     session.sql(f"CREATE SINK o WITH (connector = 'iceberg', catalog = '{catalog}', table = 'n.t')")
     session.sql("INSERT INTO o SELECT 1 AS a")
     assert session.sql(rows).to_pylist() == [{"a": 1}]
+
+
+@pytest.fixture
+def glue() -> Iterator[dict[str, str]]:
+    """A Glue catalog that a server here imitates: what says where it is, to either side."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield {
+        "glue.endpoint": f"http://{host}:{port}",
+        "glue.region": "us-east-1",
+        "glue.access-key-id": "test",
+        "glue.secret-access-key": "test",
+    }
+    server.stop()
+
+
+def test_a_glue_catalog(session: rb.Session, glue: dict[str, str], tmp_path: pathlib.Path) -> None:
+    """Both sides write to a table that we made, and both read all of it."""
+    theirs = GlueCatalog("default", warehouse=f"file://{tmp_path}", **glue)
+    theirs.create_namespace("n")
+    of = f"catalog = 'glue', catalog_properties = '{','.join(f'{k}={v}' for k, v in glue.items())}'"
+    session.sql(f"CREATE SINK o WITH (connector = 'iceberg', {of}, table = 'n.t', warehouse = 'file://{tmp_path}')")
+    session.sql("INSERT INTO o SELECT 1 AS a, 'one' AS b")
+    table = theirs.load_table("n.t")
+    table.append(pa.table({"a": pa.array([2], pa.int32()), "b": ["two"]}))
+    session.sql("INSERT INTO o SELECT 3 AS a, 'three' AS b")
+    want = [(1, "one"), (2, "two"), (3, "three")]
+    assert rows_of(table.refresh().scan().to_arrow()) == want
+    assert rows_of(session.sql(f"SELECT * FROM iceberg_scan('n.t', {of})").to_arrow()) == want
 
 
 def test_by_key(session: rb.Session, lake: Lake) -> None:
@@ -254,6 +326,7 @@ def test_by_key(session: rb.Session, lake: Lake) -> None:
         stream.end()
         running.wait()
     assert theirs(lake) == [(1, 2), (2, 1), (30, 300)]
+    assert by_duckdb([lake.table()]) == [theirs(lake)]
     assert ours(session, lake) == theirs(lake)
     table.refresh()
     table.delete(EqualTo("k", 2))
