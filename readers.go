@@ -28,6 +28,7 @@ type fed struct {
 	noMore  bool // the source has no further splits
 	err     error
 	unknown int64 // fields that the schema does not have
+	read    bool  // by readSplit, whose gate counts it until it is taken
 }
 
 // feedDepth is how many reads may wait for the loop, all splits together; readRows is the most of one read.
@@ -178,7 +179,7 @@ func (r *runner) readStream(source int, st flow.Stream, from map[string]checkpoi
 				continue
 			}
 			known[sp.ID] = true
-			g, f := &gate{}, fed{source: source, split: sp.ID}
+			g, f := newGate(), fed{source: source, split: sp.ID}
 			if f.gate = g; settles {
 				settles = false
 				for _, sp := range splits {
@@ -215,6 +216,12 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 	defer again.Done()
 	attempt := again.In(r.reading)
 	stands := from != "" // the loop knows where the split begins
+	put := func(f fed) bool {
+		f.read = true
+		g.gives()
+		return r.put(f)
+	}
+	g.begins(r.s.clock.Now())
 	for {
 		g.pass(r.reading)
 		rows, err := rd.read(attempt)
@@ -222,7 +229,7 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 		switch {
 		case errors.Is(err, io.EOF):
 			f.ended = true
-			r.put(f)
+			put(f)
 			return
 		case err != nil:
 			g.answers(false, r.s.clock.Now())
@@ -239,7 +246,7 @@ func (r *runner) readSplit(source int, st flow.Stream, sp flow.Split, from flow.
 		if rows.Batch == nil && len(rows.Bad) == 0 && rows.Watermark == nil && !rows.Idle && !settles && r.reading.Err() == nil {
 			continue
 		}
-		if !r.put(f) || r.reading.Err() != nil && rows.Batch == nil && rows.Watermark == nil && !rows.Idle {
+		if !put(f) || r.reading.Err() != nil && rows.Batch == nil && rows.Watermark == nil && !rows.Idle {
 			return
 		}
 	}
@@ -349,11 +356,17 @@ func (in *input) since(from flow.Position) (rows int64, version string, err erro
 	if rows, err = strconv.ParseInt(text, 10, 64); err != nil {
 		return 0, "", errs.New(errs.State, "restore", "%s: %q is no position", in.info.Source.Name, from)
 	}
-	if of != "" && " "+of != version {
-		return 0, "", errs.New(errs.State, "restore", "%s has other files, or others in them, than when %d of its rows were read before the restart", in.info.Source.Name, rows).
-			WithHint("restore what it had (of a Delta table name the version), or begin anew with another id; a stream (CREATE STREAM) follows a folder that gets new files")
+	if of == "" || version == " "+of || strings.HasPrefix(version, " "+of+" ") { // checkpoints of before name no files
+		return rows, version, nil
 	}
-	return rows, version, nil
+	what := "it has other files, or others in them"
+	if r, ok := in.info.Source.Relation.(interface{ Differences(version string) string }); ok {
+		if files := r.Differences(strings.TrimPrefix(of, "of ")); files != "" {
+			what = files
+		}
+	}
+	return 0, "", errs.New(errs.State, "restore", "the table %s is not what it was when %d of its rows were read before the restart: %s", in.info.Source.Name, rows, what).
+		WithHint("put back what it had (of a Delta or Iceberg table name the version); or begin anew with another id. A folder that gets new files can be read as a stream (CREATE STREAM), which follows them")
 }
 
 // placesFrom are those of the rows from one to another.

@@ -79,5 +79,5 @@ func TestFilesOfJoinsThatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("k,name\n1,another\n2,two\n3,three\n")
-	failsWith(t, "started again", start(), errs.State, "has other files, or others in them")
+	failsWith(t, "started again", start(), errs.State, "the table "+names+" is not what it was", names+" had 19 bytes of 20", "and has 31 bytes of 20", "begin anew with another id")
 }

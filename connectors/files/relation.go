@@ -6,7 +6,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -78,13 +83,71 @@ func (r *Relation) Check(ctx context.Context) error {
 	return nil
 }
 
-// Version stands for the files and what they are: rows are in the order of before while it is the same.
+// namedFiles is up to how many files a version names each: it stands in every manifest.
+const namedFiles = 16
+
+// Version stands for the files and what they are: rows are in the order of before while it is the same. A few files it names, so that Differences
+// can tell which are others.
 func (r *Relation) Version() string {
 	h := sha256.New()
+	var named strings.Builder
 	for _, ref := range r.refs {
-		h.Write(fmt.Appendf(nil, "%s %s\n", ref.Name(), positionOf(ref.Info).text()))
+		at := positionOf(ref.Info)
+		h.Write(fmt.Appendf(nil, "%s %s\n", ref.Name(), at.text()))
+		fmt.Fprintf(&named, " %q %d@%d", ref.Name(), at.size, at.modified)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	version := hex.EncodeToString(h.Sum(nil)[:8])
+	if len(r.refs) <= namedFiles {
+		version += named.String()
+	}
+	return version
+}
+
+// Differences says which files are others than those of a version; nothing when that names none.
+func (r *Relation) Differences(version string) string {
+	before := map[string]position{}
+	_, rest, _ := strings.Cut(version, " ")
+	for rest != "" {
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return ""
+		}
+		name, _ := strconv.Unquote(quoted)
+		var at string
+		at, rest, _ = strings.Cut(strings.TrimPrefix(rest[len(quoted):], " "), " ")
+		var p position
+		if _, err := fmt.Sscanf(at, "%d@%d", &p.size, &p.modified); err != nil {
+			return ""
+		}
+		before[name] = p
+	}
+	if len(before) == 0 {
+		return ""
+	}
+	var out []string
+	for _, ref := range r.refs {
+		now := positionOf(ref.Info)
+		was, known := before[ref.Name()]
+		delete(before, ref.Name())
+		switch {
+		case !known:
+			out = append(out, ref.Name()+" is new")
+		case was != now:
+			out = append(out, fmt.Sprintf("%s had %s and has %s", ref.Name(), was.told(), now.told()))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		out = append(out, name+" is gone")
+	}
+	const shown = 4
+	if more := len(out) - shown; more > 0 {
+		out = append(out[:shown], fmt.Sprintf("%d more are others", more))
+	}
+	return strings.Join(out, "; ")
+}
+
+func (p position) told() string {
+	return fmt.Sprintf("%d bytes of %s", p.size, time.Unix(0, p.modified).UTC().Format("2006-01-02 15:04:05.999999999Z"))
 }
 
 // Files lists the paths, for EXPLAIN.
