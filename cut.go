@@ -221,6 +221,9 @@ func (r *runner) take(f fed, c *cut) {
 		delete(src.unsettled, f.split)
 	}
 	sp := r.splitOf(f, c)
+	if f.read {
+		sp.gate.took()
+	}
 	if b := f.rows.Batch; b != nil || len(f.rows.Bad) > 0 || f.rows.Watermark != nil || f.rows.Idle || f.ended {
 		p := incremental.Push{Source: f.source, Split: f.split, Bad: r.provenance(f), Watermark: f.rows.Watermark, Idle: f.rows.Idle, End: f.ended}
 		if b != nil && b.NumRows() > 0 {
@@ -275,6 +278,12 @@ func (sp *splitFeed) moved(to flow.Position) {
 // splitOf finds the split of an item, announcing it when it is new.
 func (r *runner) splitOf(f fed, c *cut) *splitFeed {
 	src := r.inputs[f.source]
+	if f.gate != nil && !src.listed { // splits that a checkpoint knows are asked from now on
+		src.listed = true
+		for _, sp := range src.splits {
+			sp.last = r.s.clock.Now()
+		}
+	}
 	sp := src.splits[f.split]
 	if sp != nil && sp.resumed && !(f.noMore && src.stream != nil) { // the graph knows it
 		sp.resumed, sp.gate = false, f.gate
@@ -331,7 +340,7 @@ func (r *runner) releaseTxn(sp *splitFeed) {
 
 // canIdle reports whether silence of the source's splits matters.
 func (in *input) canIdle() bool {
-	return in.info.IdleTimeout > 0 && in.stream != nil && in.info.Source.Watermark != nil && !in.ended
+	return in.listed && in.info.IdleTimeout > 0 && in.stream != nil && in.info.Source.Watermark != nil && !in.ended
 }
 
 // waiting reports whether the split's silence counts: one that we hold back is not silent.

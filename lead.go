@@ -17,6 +17,7 @@ type gate struct {
 	mu     sync.Mutex
 	opened chan struct{} // nil: open
 
+	behind     int           // what was read and no step has taken, and the reader itself until it begins
 	ears       flow.Listener // nil: the source is taken to answer while reads do not fail
 	lost, back time.Time     // since when reads fail, zero: they do not; and when they last did so again
 }
@@ -26,6 +27,27 @@ func (g *gate) hears(l flow.Listener) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.ears = l
+}
+
+// newGate is that of a split whose reader has not begun.
+func newGate() *gate { return &gate{behind: 1} }
+
+// begins: the reader asks the source from now on.
+func (g *gate) begins(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.behind--
+	g.back = now
+}
+
+// gives: the reader has something for the loop; took: the loop has it.
+func (g *gate) gives() { g.count(1) }
+func (g *gate) took()  { g.count(-1) }
+
+func (g *gate) count(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.behind += n
 }
 
 // answers notes that a read has failed, and is tried again, or that they work again.
@@ -43,12 +65,16 @@ func (g *gate) answers(well bool, now time.Time) {
 // silence is how long the source has said that the split has nothing, after its last row. It stands still while the source is away.
 //
 // AIDEV-NOTE: a split that is taken for idle lets the watermark pass it, and its rows are late when they come. So the time of an outage does not
-// count, nor what came before it: rows may have been written since, or be on their way.
+// count, nor what came before it: rows may have been written since, or be on their way. Nor does the time count in which rows wait for the loop, which
+// may be long when commits fall behind.
 func (g *gate) silence(last, now time.Time) (d time.Duration, still bool) {
 	from, to := last, now
 	if g != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		if g.behind > 0 {
+			return 0, false
+		}
 		if g.back.After(from) {
 			from = g.back
 		}

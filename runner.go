@@ -67,6 +67,7 @@ type input struct {
 	past   map[string]flow.Position // splits that had ended when the run began, until its first barrier
 	done   int                      // splits that have ended and are not among splits
 	ended  bool
+	listed bool // the source has said which splits it has
 	open   int  // splits not ended
 	all    bool // no further splits will come
 	once   bool // a table that ends behind its first change

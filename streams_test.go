@@ -22,7 +22,9 @@ import (
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/incremental"
 )
 
 const clicks = "CREATE STREAM clicks (k VARCHAR, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts) WITH (connector = 'memory')"
@@ -497,8 +499,12 @@ type manyReader struct {
 	done bool
 }
 
+// manyEnded is how many readers have handed over what they have.
+var manyEnded atomic.Int64
+
 func (r *manyReader) Read(context.Context, int) (flow.Rows, error) {
 	if r.done {
+		manyEnded.Add(1)
 		return flow.Rows{}, io.EOF
 	}
 	r.done = true
@@ -525,5 +531,62 @@ func TestSplitsFoundTogetherAreNotLate(t *testing.T) {
 			t.Errorf("%d rows of splits that were there from the beginning are late", late)
 		}
 		_ = sub.Close()
+	}
+}
+
+// Rows that wait for the loop are no silence of their splits, however long it is held up: by commits that fall behind or, here, by who reads.
+func TestWaitingForTheLoopIsNotIdle(t *testing.T) {
+	const splits = 12 // which the queue has room for
+	c := clock.NewFake(time.Unix(1000, 0))
+	d := openDB(t, "idle_timeout_ms", "5000", "step_rows", "1").withClock(c)
+	d.run(fmt.Sprintf("CREATE STREAM s (WATERMARK FOR ts AS ts) WITH (connector = 'many', splits = %d)", splits))
+	manyEnded.Store(0)
+	sub := d.follow("SELECT ts FROM s", SubscribeOptions{QueueSize: 1})
+	until(t, "readers have read", func() bool { return manyEnded.Load() >= splits/2 })
+	c.Advance(time.Minute)
+	until(t, "all is read", func() bool {
+		for _, more := sub.Poll(); more; _, more = sub.Poll() {
+		}
+		return sub.Metrics().RowsIn == splits
+	})
+	if late := sub.Metrics().Sources["s"].Late; late != 0 {
+		t.Errorf("%d rows are late that were read and waited", late)
+	}
+	_ = sub.Close()
+}
+
+// A split that a checkpoint knows is silent only once its reader asks: a start may wait for the source's list of splits for longer than the timeout.
+func TestSplitsThatAreNotReadYetAreNotIdle(t *testing.T) {
+	c := clock.NewFake(time.Unix(1000, 0))
+	d := openDB(t).withClock(c)
+	in := &input{stream: many(2), info: incremental.SourceInfo{Source: &plan.Source{Watermark: &plan.WatermarkSpec{}}, IdleTimeout: 5 * time.Second},
+		splits: map[string]*splitFeed{"a": {last: c.Now(), resumed: true}, "b": {last: c.Now(), resumed: true}}}
+	r := &runner{s: d.Session, inputs: []*input{in}}
+	idle := func() (out []string) {
+		cut := &cut{}
+		r.idle(cut)
+		for _, p := range cut.in.Pushes {
+			out = append(out, p.Split)
+		}
+		return out
+	}
+	c.Advance(time.Minute)
+	if got := idle(); got != nil {
+		t.Errorf("before the splits are listed %v are idle", got)
+	}
+	a, b := newGate(), newGate()
+	r.take(fed{split: "a", gate: a}, &cut{})
+	if got := idle(); got != nil {
+		t.Errorf("while they are listed %v are idle", got)
+	}
+	r.take(fed{split: "b", gate: b}, &cut{})
+	c.Advance(time.Minute)
+	if got := idle(); got != nil {
+		t.Errorf("before anybody reads %v are idle", got)
+	}
+	a.begins(c.Now())
+	c.Advance(time.Minute)
+	if got := fmt.Sprint(idle()); got != "[a]" {
+		t.Errorf("of the two the one that is read is silent, and %s are idle", got)
 	}
 }
