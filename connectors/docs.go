@@ -30,6 +30,11 @@ func (s Source) Markdown() string {
 		fmt.Fprintf(&b, " `FROM 'folder'` where the folder holds `%s`.", s.Holds)
 	}
 	b.WriteString("\n\n")
+	if s.Stream != nil {
+		example(&b, "STREAM", s.Name, s.Class, s.Options)
+	} else {
+		example(&b, "TABLE", s.Name, s.Class, s.Options)
+	}
 	s.Options.markdown(&b)
 	return b.String()
 }
@@ -42,14 +47,51 @@ func (s Sink) Markdown() string {
 	if s.ExactlyOnce {
 		delivery = "exactly once"
 	}
-	updates := map[Updates]string{AppendOnly: "only adds rows", Changelog: "takes changes with their weights", Keyed: "upserts by key"}[s.Updates]
-	fmt.Fprintf(&b, "Delivery: %s; %s.", delivery, updates)
+	fmt.Fprintf(&b, "Delivery: %s; %s.", delivery, s.takes())
 	if len(s.Extensions) > 0 {
 		fmt.Fprintf(&b, " `COPY … TO 'file'` with the endings `%s`.", strings.Join(s.Extensions, "`, `"))
 	}
 	b.WriteString("\n\n")
+	example(&b, "SINK", s.Name, s.Class, s.Options)
 	s.Options.markdown(&b)
 	return b.String()
+}
+
+// takes says what becomes of changes.
+func (s Sink) takes() string {
+	switch s.Updates {
+	case Changelog:
+		return "takes changes with their weights"
+	case Keyed:
+		return "with `key` upserts, without one only adds rows"
+	}
+	var also []string
+	for _, name := range []string{"upsert", "changelog"} {
+		if _, ok := s.Options.find(name); ok {
+			also = append(also, "`"+name+"`")
+		}
+	}
+	if len(also) == 0 {
+		return "only adds rows"
+	}
+	return "only adds rows, but with " + strings.Join(also, " or ") + " takes changes"
+}
+
+// example shows the least that names the connector, in SQL and in Python.
+func example(b *strings.Builder, kind, name, class string, options Options) {
+	var sql, python strings.Builder
+	for _, opt := range options {
+		if opt.Required && opt.Example == "" {
+			return // rows come from the program
+		}
+		if opt.Required || opt.Shown {
+			fmt.Fprintf(&sql, ", %s = '%s'", opt.Name, opt.Example)
+			fmt.Fprintf(&python, ", %s=%q", opt.Name, opt.Example)
+		}
+	}
+	if sql.Len() > 0 {
+		fmt.Fprintf(b, "`CREATE %s name WITH (connector = '%s'%s)`, in Python `rb.%s(%s)`.\n\n", kind, name, sql.String(), class, strings.TrimPrefix(python.String(), ", "))
+	}
 }
 
 func (o Options) markdown(b *strings.Builder) {

@@ -35,6 +35,7 @@ type Option struct {
 	Secret   bool       `json:"secret,omitempty"` // never printed
 	Doc      string     `json:"doc"`
 	Example  string     `json:"example,omitempty"`
+	Shown    bool       `json:"-"` // stands in the example of the connector's page, as the required ones do
 }
 
 // Options is what a connector takes.
@@ -42,6 +43,17 @@ type Options []Option
 
 // With returns the options followed by more.
 func (o Options) With(more ...Option) Options { return append(slices.Clip(slices.Clone(o)), more...) }
+
+// WithExample returns the options with another example of one.
+func (o Options) WithExample(name, example string) Options {
+	out := slices.Clone(o)
+	for i := range out {
+		if out[i].Name == name {
+			out[i].Example = example
+		}
+	}
+	return out
+}
 
 // Names lists the option names.
 func (o Options) Names() []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -260,5 +261,33 @@ func TestSingleFile(t *testing.T) {
 	rel := ct.OpenRelation(t, *Source("parquet"), map[string]string{"path": filepath.Join(dir, "x.parquet")})
 	if got := ct.Scan(t, rel, flow.ScanRequest{}); len(got) != 0 || ct.Columns(rel.Fields()) != "s VARCHAR" {
 		t.Errorf("got %v of %s", got, ct.Columns(rel.Fields()))
+	}
+}
+
+// The least that a page shows is what the connector takes, and files have an ending of its format.
+func TestExamplesAreOfTheConnector(t *testing.T) {
+	check := func(name string, options connectors.Options, endings []string, page string) {
+		given := map[string]string{}
+		for _, o := range options {
+			if !o.Required && !o.Shown {
+				continue
+			}
+			given[o.Name] = o.Example
+			if o.Name == "path" && len(endings) > 0 && !slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(o.Example, e) }) {
+				t.Errorf("%s: %s is no file of it", name, o.Example)
+			}
+			if o.Example != "" && !strings.Contains(page, o.Name+" = '"+o.Example+"'") {
+				t.Errorf("%s: its page has no example with %s", name, o.Name)
+			}
+		}
+		if _, err := options.Parse(name, given); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, s := range Sources {
+		check(s.Name, s.Options, s.Extensions, s.Markdown())
+	}
+	for _, s := range Sinks {
+		check(s.Name, s.Options, s.Extensions, s.Markdown())
 	}
 }

@@ -27,7 +27,7 @@ import (
 var Source = connectors.Source{
 	Name: "arrow", Class: "ArrowIpc", Summary: "Read Arrow IPC files and streams.",
 	Extensions: []string{".arrow", ".arrows", ".ipc", ".feather"}, Functions: []string{"read_arrow"}, Replayable: true,
-	Options: files.Options,
+	Options: files.Options.WithExample("path", "data/*.arrow"),
 	Relation: func(ctx context.Context, req connectors.OpenRequest) (flow.Relation, error) {
 		return files.NewRelation(ctx, Format{}, req)
 	},

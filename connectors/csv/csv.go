@@ -17,7 +17,7 @@ import (
 var Source = connectors.Source{
 	Name: "csv", Class: "Csv", Summary: "Read files of separated values; delimiter, header and types are found from a sample.",
 	Extensions: []string{".csv", ".tsv"}, Functions: []string{"read_csv", "read_csv_auto"}, Replayable: true,
-	Options: files.Options.With(
+	Options: files.Options.WithExample("path", "data/*.csv").With(
 		connectors.Option{Name: "delim", Type: connectors.String, Doc: "Character between values; found from a sample when absent.", Example: ";"},
 		connectors.Option{Name: "sep", Type: connectors.String, Doc: "Another name of delim.", Example: ";"},
 		connectors.Option{Name: "quote", Type: connectors.String, Default: `"`, Doc: "Character around values that hold the delimiter or a newline."},

@@ -16,7 +16,7 @@ import (
 // Sink declares CSV files as a sink.
 var Sink = connectors.Sink{
 	Name: "csv", Class: "Csv", Summary: "Write rows as separated values.", ExactlyOnce: true,
-	Options: files.SinkOptions.With(
+	Options: files.SinkOptions.WithExample("path", "out/result.csv").With(
 		connectors.Option{Name: "header", Type: connectors.Bool, Default: "true", Doc: "Begin each file with the names of the columns."},
 		connectors.Option{Name: "delim", Type: connectors.String, Default: ",", Doc: "Character between values."},
 		connectors.Option{Name: "quote", Type: connectors.String, Default: `"`, Doc: "Character around values that hold the delimiter, a quote or a newline."},

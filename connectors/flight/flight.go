@@ -33,7 +33,7 @@ var connection = connectors.Options{
 
 // descriptor are the options that say what is read or written.
 var descriptor = connectors.Options{
-	{Name: "path", Type: connectors.List, Doc: "What to read or write, by its path. One of path and command.", Example: "lake,trades"},
+	{Name: "path", Type: connectors.List, Doc: "What to read or write, by its path. One of path and command.", Example: "lake,trades", Shown: true},
 	{Name: "command", Type: connectors.String, Doc: "What to read or write, as the service understands it.", Example: "SELECT * FROM trades"},
 }
 

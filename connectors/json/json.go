@@ -15,7 +15,7 @@ import (
 var Source = connectors.Source{
 	Name: "json", Class: "Json", Summary: "Read files of JSON objects: one a line, or an array.",
 	Extensions: []string{".json", ".jsonl", ".ndjson"}, Functions: []string{"read_json", "read_json_auto", "read_ndjson", "read_ndjson_auto"}, Replayable: true,
-	Options: files.Options.With(
+	Options: files.Options.WithExample("path", "data/*.jsonl").With(
 		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"auto", "newline_delimited", "array", "unstructured"}, Default: "auto", Doc: "How records follow one another."},
 		connectors.Option{Name: "sample_size", Type: connectors.Int, Default: "20480", Doc: "Records from which the columns are inferred."},
 		connectors.Option{Name: "ignore_errors", Type: connectors.Bool, Default: "false", Doc: "Leave records out that do not decode. A stream sends them to __bad whatever this says."},

@@ -17,7 +17,7 @@ import (
 // Sink declares files of JSON lines as a sink.
 var Sink = connectors.Sink{
 	Name: "json", Class: "Json", Summary: "Write rows as JSON objects, one a line.", ExactlyOnce: true,
-	Options: files.SinkOptions.With(
+	Options: files.SinkOptions.WithExample("path", "out/result.jsonl").With(
 		connectors.Option{Name: "format", Type: connectors.Enum, Values: []string{"object", "raw"}, Default: "object", Doc: "What a line is. object: the row; raw: the one column, VARCHAR or BLOB, as it is, so that a row of __bad is what it was."},
 		connectors.Option{Name: "extension", Type: connectors.Enum, Values: []string{".jsonl", ".json", ".ndjson"}, Default: ".jsonl", Doc: "The ending of files in a directory."},
 	), Extensions: []string{".json", ".jsonl", ".ndjson"},

@@ -65,6 +65,9 @@ func connectorPages(root string) ([]Page, error) {
 	index.WriteString("\n" + strings.TrimSpace(`
 In SQL a connector is named in CREATE STREAM, CREATE TABLE or CREATE SINK, `+"`WITH (connector = 'kafka', topic = 'trades')`"+`. In
 Python it is a class with the same options, `+"`rb.Kafka(topic=\"trades\")`"+`, handed to `+"`create_stream`, `create_table` or `sink`"+`.
+Columns that are not declared (`+"`CREATE STREAM trades (symbol TEXT, ts TIMESTAMP, …) WITH (…)`"+`, in Python `+"`schema=`"+`) are those that the source has, or are
+inferred from its first rows. A stream's watermark is declared among the columns, `+"`WATERMARK FOR ts AS ts - INTERVAL '5 seconds'`"+`, in Python every source
+takes it: `+"`rb.Kafka(topic=\"trades\", watermark=\"ts - INTERVAL '5 seconds'\")`"+`.
 A value may refer to an environment variable, `+"`'${KAFKA_PASSWORD}'`"+`; secrets are never printed.
 A Python function is a sink too: `+"`query.sink(print)`"+`.`) + "\n")
 	return append(out, Page{"docs/connectors/README.md", index.String()}), nil
