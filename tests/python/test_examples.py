@@ -27,3 +27,18 @@ def test_an_example_finds_what_it_says(name: str, says: str) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert says in done.stdout
+
+
+def test_what_the_broker_is_built_with_may_be_missing(tmp_path: pathlib.Path) -> None:
+    for name in ("parquet_to_kafka.py", "services.py"):
+        (tmp_path / "examples").mkdir(exist_ok=True)
+        (tmp_path / "examples" / name).write_bytes((EXAMPLES / name).read_bytes())
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "examples" / "parquet_to_kafka.py")],
+        capture_output=True,
+        text=True,
+        env={"PATH": "", "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("the embedded broker is built with Go, which is not here: ")
