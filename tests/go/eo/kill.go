@@ -107,6 +107,8 @@ const (
 	fewestEpochs = 3
 	// mostAway is how long a service is away at most before it is started again.
 	mostAway = 2 * time.Second
+	// heldUp is how long a child is held up in a commit, while rows come: longer than splits may be silent.
+	heldUp = 12 * time.Second
 )
 
 // round is a run of a path over services of its own.
@@ -139,7 +141,8 @@ func targets(kills int, rand clock.Rand) []string {
 	return out
 }
 
-// kill runs a path, killing children where the targets say, and compares what the sink holds. Every third child has a service killed under it.
+// kill runs a path, killing children where the targets say, and compares what the sink holds. Every third child has a service killed under it, and
+// some of the others are held up.
 func (p path) kill(t *testing.T, aims []string, seed uint64, markers bool) report {
 	t.Helper()
 	began := time.Now()
@@ -152,7 +155,7 @@ func (p path) kill(t *testing.T, aims []string, seed uint64, markers bool) repor
 		if len(pl.services) > 0 && n%3 == 1 && markers {
 			under = &pl.services[n/3%len(pl.services)]
 		}
-		r.life(n, aim, under)
+		r.life(n, aim, under, n%12 == 6)
 	}
 	r.away.Wait()
 	r.last()
@@ -195,8 +198,8 @@ func (r *round) disturb(s *service) {
 	})
 }
 
-// life is that of a child up to its end by our hand. under is a service to kill meanwhile; nil: none.
-func (r *round) life(n int, aim string, under *service) {
+// life is that of a child up to its end by our hand. under is a service to kill meanwhile; nil: none. held: a commit takes long.
+func (r *round) life(n int, aim string, under *service, held bool) {
 	r.hurt = r.down.Load()
 	var epochs, steps int
 	var moment time.Duration // of a kill at any moment, once there were epochs enough
@@ -240,6 +243,13 @@ func (r *round) life(n int, aim string, under *service) {
 			if ride {
 				least += epochs + fewestEpochs
 			}
+		}
+		if held && epochs > 1 && phase == checkpoint.Committing {
+			held = false
+			for range 3 {
+				r.feedBeside()
+			}
+			time.Sleep(heldUp)
 		}
 		if epochs > 40 { // the phase does not come: without markers nothing is committed
 			aim = anyMoment
