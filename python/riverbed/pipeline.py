@@ -106,8 +106,8 @@ class PipelineHandle:
             - `watermark_us`: the watermark of what went out, in microseconds since 1970, UTC; the least 64-bit integer
               before there is one, the largest when the input has ended.
             - `epoch`: the newest durable one, `checkpoint_ms`: how long it took from its barrier to the sink's commit,
-              `checkpoint_bytes`: what it wrote, `checkpoint_pause_us`: the longest that the steps stood still for it at a
-              time; 0 without a `checkpoint_url`. `checkpoint_warning`: what failed behind without ending the run, if
+              `checkpoint_bytes`: what it wrote, `checkpoint_pause_us`: the longest that the steps stood still for it at
+              a time; 0 without a `checkpoint_url`. `checkpoint_warning`: what failed behind without ending the run, if
               anything.
             - `outages`: how often a service did not answer and was waited for; `waiting_for`: what does not at present.
             - `lag_ms`: how far the watermark was behind the clock at the last step; 0 before there is one.
