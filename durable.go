@@ -140,21 +140,30 @@ func (d *durable) wait(now time.Time) (time.Duration, bool) {
 	switch {
 	case d == nil:
 		return 0, false
-	case d.copying != nil:
-		return 0, true
-	case d.flying != nil || d.steps == d.r.graph.Steps() || !d.settled():
+	case d.copying != nil || d.flying != nil || d.steps == d.r.graph.Steps() || !d.settled():
 		return 0, false
 	}
 	return d.due.Sub(now), true
 }
 
-// landed is ready when the epoch on its way is through: a barrier may be due by then.
+// landed is ready when the epoch on its way is through: a barrier may be due by then. While one is being copied it is ready too, as the loop has
+// something to do.
 func (d *durable) landed() <-chan struct{} {
-	if d == nil {
+	switch {
+	case d == nil:
 		return nil
+	case d.copying != nil:
+		return ready
 	}
 	return d.flying
 }
+
+// ready is closed.
+var ready = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // arrived notes that the epoch on its way is through, if it is.
 func (d *durable) arrived() error {
@@ -173,13 +182,15 @@ func (d *durable) arrived() error {
 // onItsWay reports whether an epoch is.
 func (d *durable) onItsWay() bool { return d.copying != nil || d.flying != nil }
 
-// land waits for the epoch on its way.
+// land copies what is left of the epoch on its way, and waits for it.
 func (d *durable) land() error {
 	if d == nil {
 		return nil
 	}
-	if err := d.copyMore(math.MaxInt32); err != nil {
-		return err
+	for d.copying != nil {
+		if err := d.copyMore(math.MaxInt32); err != nil {
+			return err
+		}
 	}
 	if d.flying == nil {
 		return nil

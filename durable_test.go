@@ -688,3 +688,16 @@ func TestTableWithOtherColumns(t *testing.T) {
 		}
 	}
 }
+
+// While an epoch is copied the loop goes on by itself: no timer wakes it, which under EMIT EVERY would be a tick and make a step of nothing.
+func TestCopyingWaitsForNoTimer(t *testing.T) {
+	d := &durable{copying: &barrier{}}
+	if wait, ok := d.wait(time.Time{}); ok {
+		t.Errorf("the loop waits for %v", wait)
+	}
+	select {
+	case <-d.landed():
+	default:
+		t.Error("nothing wakes the loop")
+	}
+}

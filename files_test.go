@@ -410,7 +410,7 @@ func TestTableOfFilesThatChanges(t *testing.T) {
 	}
 	feedFolder(t, dir, 0, 1, 50)
 	_, err := runEnded(t, config, nil, query, "vault_staging", "p", end(-1))
-	failsWith(t, "another file", err, errs.State, "has other files", "restore what it had")
+	failsWith(t, "another file", err, errs.State, "has other files", "put back what it had")
 	if err := os.Remove(filepath.Join(dir, "0000.json")); err != nil {
 		t.Fatal(err)
 	}

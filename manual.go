@@ -108,10 +108,10 @@ func (m *Manual) settle() error {
 		return nil
 	}
 	snap, err := m.copying.Rest()
-	m.copying = nil
 	if err != nil {
-		return err
+		return err // as any further attempt: these changes cannot be told again
 	}
+	m.copying = nil
 	next := *m.last
 	next.Epoch++
 	sections, err := besideState(&next, snap, true)

@@ -125,7 +125,7 @@ func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
 		a.distinct = append(a.distinct, d)
 	}
 	a.table = state.NewTable(aggregateDecl(names), cols...)
-	a.table.CopyLate()
+	copyLate(a.table, a.accs)
 	a.enc.into(a.table, windowEnds(n)...)
 	for _, d := range a.distinct {
 		if d != nil {
@@ -352,6 +352,16 @@ func (a *aggregate) results(slots []uint32) ([]arrow.Array, error) {
 		cols = append(cols, r)
 	}
 	return cols, nil
+}
+
+// copyLate lets groups be copied behind a barrier, unless an accumulator has them saved together.
+func copyLate(groups *state.Table, accs []fn.Accumulator) {
+	for _, acc := range accs {
+		if _, ok := acc.(fn.Together); ok {
+			return
+		}
+	}
+	groups.CopyLate()
 }
 
 func (a *aggregate) Advance(ctx *Ctx, w flow.Watermark) error {

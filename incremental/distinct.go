@@ -33,6 +33,7 @@ func newDistinctRows(ts []types.Type, c *closing) *distinct {
 	d := &distinct{types: ts, weight: &state.Int64s{}, closes: &state.Int64s{}, enc: newKeyEncoder(ts), closing: c, timers: newTimers()}
 	d.seen = state.NewTable(distinctSeen, d.weight, d.closes)
 	d.seen.CopyLate()
+	d.timers.marks = d.seen.Before
 	d.enc.into(d.seen)
 	return d
 }

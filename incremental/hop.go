@@ -101,7 +101,7 @@ func newHopAggregate(n *plan.Aggregate, s *plan.Slices, emit plan.EmitPolicy) (O
 		decl.Values = append(decl.Values, n.Aggs[i].Col.Name)
 	}
 	h.table = state.NewTable(decl, cols...)
-	h.table.CopyLate()
+	copyLate(h.table, h.accs)
 	h.enc.into(h.table)
 	return h, nil
 }

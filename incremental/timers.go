@@ -26,6 +26,8 @@ type timers struct {
 	times due
 	slots map[int64]*closers
 	last  [8]*closers // of the last adds, by a hash of the time: rows of a few times come together
+	// marks is told of slots before their closing times are marked, where these are state.
+	marks func(slots []uint32)
 }
 
 // closers are the slots of one closing time.
@@ -67,6 +69,9 @@ func (t *timers) take(w flow.Watermark, closes []int64, live func(slot uint32) b
 		due := t.slots[at]
 		delete(t.slots, at)
 		out = slices.Grow(out, len(due.slots))
+		if t.marks != nil {
+			t.marks(due.slots)
+		}
 		for _, s := range due.slots {
 			if live(s) && closes[s] != listed && closes[s] <= int64(w) {
 				closes[s] = listed

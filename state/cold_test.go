@@ -157,7 +157,7 @@ func coldAgainstPlain(t *testing.T, x *coldTest, pack bool, r clock.Rand) {
 			if x.cold.tracking {
 				break
 			}
-			p, err := x.plain.part(x.plain.All()[:x.plain.Len()/2], nil)
+			p, err := x.plain.part(x.plain.All()[:x.plain.Len()/2], nil, nil)
 			mustDo(t, err)
 			if earlier.Rows != nil {
 				for _, y := range []*testTable{x.cold, x.plain} {

@@ -10,14 +10,17 @@ import (
 // about to change before they do. The steps wait for a piece of it at a time.
 //
 // AIDEV-NOTE: a row is in the copy once, with the value that it had at the barrier, because nothing writes to a row whose bit is set: operators say
-// before they write (Before), and Delete and eviction copy such rows first. Touch, which everything that writes calls behind it, looks whether all did.
+// before they write (Before), and Delete and eviction copy such rows first. Touch looks whether all did; it sees nothing of a write to a row that is
+// deleted in the same step.
 type lateCopy struct {
 	bits  []uint64 // by slot: rows that are still to be copied; nothing is set while no copy is under way
 	left  int
 	next  int    // the word of bits from which on some may be set
 	parts []Part // copied and not handed out
 	slots []uint32
-	err   error
+	list  goneRows // keys that had gone at the barrier, of which those at
+	gone  []int    // these places are still to be copied
+	err   error    // why the copy is not right, from then on
 }
 
 // CopyLate lets the rows of a table be copied behind a barrier. Whoever uses it says before it writes to rows (Before).
@@ -30,50 +33,48 @@ func (t *Table) Begin(since uint64) (bool, error) {
 	if c == nil {
 		return false, nil
 	}
-	if c.left > 0 || len(c.parts) > 0 {
+	if c.pending() {
 		return false, errs.Bug("state", "table %s: a copy begins before the last one has ended", t.Decl.Name)
 	}
-	gone := t.goneSince(since)
-	if len(gone) > 0 {
-		p, err := t.part(nil, gone)
-		if err != nil {
-			return false, err
-		}
-		c.parts = append(c.parts, p)
-	}
+	c.list, c.gone, c.err = t.gone, t.goneSince(since), nil // Forget makes another list of what is not forgotten
 	t.mark(c, since)
 	return true, nil
 }
 
-// Copy copies about so many rows more; false when none are left.
+// pending reports whether there is something to copy, or to hand out.
+func (c *lateCopy) pending() bool { return c.left > 0 || len(c.gone) > 0 || len(c.parts) > 0 }
+
+// Copy copies about so many rows more, at least 64; false when none are left.
 func (t *Table) Copy(rows int) ([]Part, bool, error) {
 	c := t.late
-	t.copy(c.first(rows))
-	parts, err := c.parts, c.err
-	c.parts, c.err = nil, nil
-	return parts, c.left > 0, err
+	n := min(len(c.gone), max(64, rows))
+	t.copyNow(c.first(rows-n), c.gone[:n])
+	c.gone = c.gone[n:]
+	parts := c.parts
+	c.parts = nil
+	return parts, c.pending(), c.err
 }
 
 // Before notes that rows are about to change.
 func (t *Table) Before(slots []uint32) {
 	if c := t.late; c != nil && c.left > 0 {
-		t.copy(c.among(slots))
+		t.copyNow(c.among(slots), nil)
 	}
 }
 
-// copy copies rows whose bits were taken back.
-func (t *Table) copy(slots []uint32) {
-	if len(slots) == 0 {
+// copyNow copies rows whose bits were taken back, and keys that went.
+//
+// AIDEV-NOTE: until the rows are in a part the copy counts as failed, so that a panic on the way leaves it so.
+func (t *Table) copyNow(slots []uint32, gone []int) {
+	c := t.late
+	if len(slots)+len(gone) == 0 || c.err != nil {
 		return
 	}
-	p, err := t.part(slots, nil)
-	if err != nil {
-		if t.late.err == nil {
-			t.late.err = err
-		}
-		return
+	c.err = errs.Bug("state", "table %s: the copy of its changes was broken off", t.Decl.Name)
+	p, err := t.part(slots, &c.list, gone)
+	if c.err = err; err == nil {
+		c.parts = append(c.parts, p)
 	}
-	t.late.parts = append(t.late.parts, p)
 }
 
 // mark sets the bits of the rows that changed after an epoch, and counts them.

@@ -33,7 +33,7 @@ var partFields = []arrow.Field{
 
 // Snapshot returns all rows.
 func (t *Table) Snapshot() (Part, error) {
-	p, err := t.part(t.All(), nil)
+	p, err := t.part(t.All(), nil, nil)
 	if err != nil {
 		return Part{}, err
 	}
@@ -62,7 +62,7 @@ func (t *Table) Cut() uint64 {
 func (t *Table) Dirty(since uint64) (Part, error) {
 	var c lateCopy
 	n := t.mark(&c, since)
-	return t.part(c.first(n), t.goneSince(since))
+	return t.part(c.first(n), &t.gone, t.goneSince(since))
 }
 
 // goneSince are the keys that went after an epoch and have not come back, by their places in the list.
@@ -86,7 +86,8 @@ func (t *Table) Forget(epoch uint64) {
 	t.dirty, t.gone, t.forgotten = dirty, t.gone.behind(epoch), max(t.forgotten, epoch)
 }
 
-func (t *Table) part(slots []uint32, gone []int) (Part, error) {
+// part is rows, and keys of a list of those that went, by their places.
+func (t *Table) part(slots []uint32, list *goneRows, gone []int) (Part, error) {
 	n := len(slots) + len(gone)
 	group, hash, deleted := make([]uint8, n), make([]uint64, n), make([]byte, bitutil.BytesForBits(int64(n)))
 	ends, keys := make([]int32, n+1), []byte(nil)
@@ -106,13 +107,13 @@ func (t *Table) part(slots []uint32, gone []int) (Part, error) {
 			keys = append(keys, t.keys.get(s)...)
 		}
 		if i == 0 {
-			keys = append(make([]byte, 0, n*(len(keys)+2)), keys...) // keys of a table are about as long as each other
+			keys = kernels.Ahead(keys, n) // keys of a table are about as long as each other
 		}
 		ends[i+1] = int32(len(keys))
 	}
 	for k, g := range gone {
 		i := len(slots) + k
-		group[i], hash[i], keys = t.gone.group[g], t.gone.hash[g], append(keys, t.gone.key(g)...)
+		group[i], hash[i], keys = list.group[g], list.hash[g], append(keys, list.key(g)...)
 		ends[i+1] = int32(len(keys))
 		bitutil.SetBit(deleted, i)
 	}

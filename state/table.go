@@ -140,6 +140,9 @@ func (t *Table) Bytes() int64 {
 	if t.cold != nil {
 		n += int64(t.cold.marks.held()) + t.cold.seen.bytes()
 	}
+	if t.late != nil {
+		n += int64(8*cap(t.late.bits) + 4*cap(t.late.slots))
+	}
 	return n
 }
 

@@ -127,14 +127,17 @@ func grow[T any](s []T, n int) []T {
 	return out
 }
 
+// Together is an accumulator that brings all its groups in order before it saves one of them, so that few at a time would cost as much each time.
+type Together interface{ SavesTogether() }
+
 // saveBytes writes each group as a BLOB.
 func saveBytes(groups []uint32, save func(dst []byte, g uint32) []byte) arrow.Array {
 	offs := make([]int32, len(groups)+1)
 	var data []byte
 	for i, g := range groups {
 		data = save(data, g)
-		if i == 0 { // what groups save is about as long as each other
-			data = append(make([]byte, 0, len(groups)*(len(data)+2)), data...)
+		if i == 0 { // what groups save is often as long as each other
+			data = kernels.Ahead(data, len(groups))
 		}
 		offs[i+1] = int32(len(data))
 	}

@@ -231,6 +231,9 @@ func (a *wordsAcc) Bytes() int64 {
 	return n
 }
 
+// SavesTogether: see Together.
+func (a *wordsAcc) SavesTogether() {}
+
 func (a *wordsAcc) Save(groups []uint32) (arrow.Array, error) {
 	if a.slow != nil {
 		return a.slow.Save(groups)

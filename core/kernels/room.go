@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"slices"
 	"strings"
 	"unsafe"
 )
@@ -39,6 +40,11 @@ func Sized[T any](s []T, n int) []T {
 		return make([]T, n, n+n/4)
 	}
 	return s[:n]
+}
+
+// Ahead gives the first of n texts room for the others, if they are as long as it: a megabyte at most, as it may be longer than all of them.
+func Ahead(first []byte, n int) []byte {
+	return slices.Grow(first, min(n*(len(first)+2), 1<<20))
 }
 
 // Grown makes s at least n long; what is new is zero, if s never was longer. It doubles: what is kept by slot grows by every row.
