@@ -77,7 +77,7 @@ func (d *durable) afterStep() error {
 	if d == nil {
 		return nil
 	}
-	if err := d.copyMore(copyRows); err != nil {
+	if err := d.copyFor(copyTime); err != nil {
 		return err
 	}
 	if err := d.arrived(); err != nil {
@@ -187,10 +187,8 @@ func (d *durable) land() error {
 	if d == nil {
 		return nil
 	}
-	for d.copying != nil {
-		if err := d.copyMore(math.MaxInt32); err != nil {
-			return err
-		}
+	if err := d.copyFor(math.MaxInt64); err != nil {
+		return err
 	}
 	if d.flying == nil {
 		return nil
@@ -211,8 +209,11 @@ func (d *durable) fail() {
 	_ = d.land()
 }
 
-// copyRows is how many rows are copied while the steps wait. Some ten steps later all are.
-const copyRows = 1 << 13
+// copyTime is for how long rows are copied while the steps wait, copyRows at a time.
+const (
+	copyTime = 6 * time.Millisecond
+	copyRows = 1 << 11
+)
 
 // take ends the epoch here: what changed is noted, copied from now on, and goes on its way.
 func (d *durable) take() error {
@@ -230,7 +231,7 @@ func (d *durable) take() error {
 	if err := d.w.barrier(d.r.ctx, d.epoch, b.staged); err != nil {
 		return err
 	}
-	return d.copyMore(0) // there may be nothing to copy
+	return d.copyMore(0, began) // there may be nothing to copy
 }
 
 // cut is the graph's changes, the positions behind them, and what is said of late and bad rows.
@@ -270,18 +271,28 @@ func (d *durable) cut() (*barrier, error) {
 	return b, nil
 }
 
-// copyMore copies about so many rows of the epoch that is being copied. When it has all of them, the epoch goes on its way.
-func (d *durable) copyMore(rows int) error {
-	b := d.copying
-	if b == nil {
-		return nil
-	}
+// copyFor copies rows of the epoch that is being copied, for about so long.
+func (d *durable) copyFor(long time.Duration) error {
 	began := d.r.s.clock.Now()
+	for d.copying != nil {
+		if err := d.copyMore(copyRows, began); err != nil {
+			return err
+		}
+		if d.r.s.clock.Now().Sub(began) >= long {
+			break
+		}
+	}
+	return nil
+}
+
+// copyMore copies about so many rows. When it has all of them, the epoch goes on its way. The steps have stood still since then.
+func (d *durable) copyMore(rows int, since time.Time) error {
+	b := d.copying
 	snap, err := b.copying.More(rows)
 	if err != nil {
 		return err
 	}
-	d.paused = max(d.paused, d.r.s.clock.Now().Sub(began))
+	d.paused = max(d.paused, d.r.s.clock.Now().Sub(since))
 	if snap == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/riverbed/riverbed/core/errs"
 )
@@ -67,7 +68,7 @@ func (t *Table) Before(slots []uint32) {
 // AIDEV-NOTE: until the rows are in a part the copy counts as failed, so that a panic on the way leaves it so.
 func (t *Table) copyNow(slots []uint32, gone []int) {
 	c := t.late
-	if len(slots)+len(gone) == 0 || c.err != nil {
+	if slots = t.there(slots); len(slots)+len(gone) == 0 || c.err != nil {
 		return
 	}
 	c.err = errs.Bug("state", "table %s: the copy of its changes was broken off", t.Decl.Name)
@@ -77,14 +78,21 @@ func (t *Table) copyNow(slots []uint32, gone []int) {
 	}
 }
 
-// mark sets the bits of the rows that changed after an epoch, and counts them.
+// there narrows slots to those with rows, in place.
+func (t *Table) there(slots []uint32) []uint32 {
+	return slices.DeleteFunc(slots, func(s uint32) bool { return !t.Live(s) })
+}
+
+// mark sets the bits of the slots that are listed for later epochs, and counts them. Looking at each row here and there would take long; whether one
+// is there is seen when it is copied.
+//
+// AIDEV-NOTE: a row may have gone before the barrier, and another one may come into its slot behind it, which take and Append tell (took).
 func (t *Table) mark(c *lateCopy, since uint64) int {
 	if words := (t.used + 63) / 64; words > len(c.bits) {
 		c.bits = append(c.bits, make([]uint64, words-len(c.bits))...)
 	}
 	for _, d := range t.dirty {
-		// A slot may be listed for several epochs, and may have been touched when its row had gone.
-		if d.epoch > since && *t.touched.At(d.slot) > since && t.Live(d.slot) && !c.has(d.slot) {
+		if d.epoch > since && !c.has(d.slot) { // it may be listed for several epochs
 			c.bits[d.slot/64] |= 1 << (d.slot % 64)
 			c.left++
 		}
@@ -93,7 +101,15 @@ func (t *Table) mark(c *lateCopy, since uint64) int {
 	return c.left
 }
 
-// first takes the bits of about so many rows, in the order of their slots: each look is near the one before.
+// took notes that a slot has a new row, which is no part of the copy.
+func (c *lateCopy) took(slot uint32) {
+	if c != nil && c.left > 0 && c.has(slot) {
+		c.bits[slot/64] &^= 1 << (slot % 64)
+		c.left--
+	}
+}
+
+// first takes the bits of about so many slots, in their order: each look is near the one before.
 func (c *lateCopy) first(n int) []uint32 {
 	c.slots = c.slots[:0]
 	for c.left > 0 && len(c.slots) < n {

@@ -62,7 +62,7 @@ func (t *Table) Cut() uint64 {
 func (t *Table) Dirty(since uint64) (Part, error) {
 	var c lateCopy
 	n := t.mark(&c, since)
-	return t.part(c.first(n), &t.gone, t.goneSince(since))
+	return t.part(t.there(c.first(n)), &t.gone, t.goneSince(since))
 }
 
 // goneSince are the keys that went after an epoch and have not come back, by their places in the list.

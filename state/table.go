@@ -201,6 +201,7 @@ func (t *Table) Append(groups []uint8, slots []uint32) {
 	}
 	for i, g := range groups {
 		*t.heads.At(slots[i]) = head{hash: t.seq[g], group: g, live: true}
+		t.late.took(slots[i])
 		t.seq[g]++
 	}
 	t.n += len(groups)
@@ -216,6 +217,7 @@ func (t *Table) take(h uint64, group uint8) uint32 {
 		s = t.unused()
 	}
 	*t.heads.At(s) = head{hash: h, group: group, live: true}
+	t.late.took(s)
 	t.n++
 	return s
 }
