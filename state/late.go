@@ -14,10 +14,10 @@ import (
 // before they write (Before), and Delete and eviction copy such rows first. Touch looks whether all did; it sees nothing of a write to a row that is
 // deleted in the same step.
 type lateCopy struct {
-	bits  []uint64 // by slot: rows that are still to be copied; nothing is set while no copy is under way
-	left  int
-	next  int    // the word of bits from which on some may be set
-	parts []Part // copied and not handed out
+	bits  []uint64 // by slot: what is still to be copied, if there is a row; nothing is set while no copy is under way
+	left  int      // how many are set
+	next  int      // the word of bits from which on some may be set
+	parts []Part   // copied and not handed out
 	slots []uint32
 	list  goneRows // keys that had gone at the barrier, of which those at
 	gone  []int    // these places are still to be copied
@@ -45,7 +45,7 @@ func (t *Table) Begin(since uint64) (bool, error) {
 // pending reports whether there is something to copy, or to hand out.
 func (c *lateCopy) pending() bool { return c.left > 0 || len(c.gone) > 0 || len(c.parts) > 0 }
 
-// Copy copies about so many rows more, at least 64; false when none are left.
+// Copy copies about so many rows and keys more, a word of bits at least; false when none are left.
 func (t *Table) Copy(rows int) ([]Part, bool, error) {
 	c := t.late
 	n := min(len(c.gone), max(64, rows))
@@ -137,7 +137,7 @@ func (c *lateCopy) among(slots []uint32) []uint32 {
 	return c.slots
 }
 
-// has reports whether a row is still to be copied.
+// has reports whether a slot is still to be copied.
 func (c *lateCopy) has(slot uint32) bool {
 	return int(slot/64) < len(c.bits) && c.bits[slot/64]&(1<<(slot%64)) != 0
 }
