@@ -184,9 +184,6 @@ func (d *durable) onItsWay() bool { return d.copying != nil || d.flying != nil }
 
 // land copies what is left of the epoch on its way, and waits for it.
 func (d *durable) land() error {
-	if d == nil {
-		return nil
-	}
 	if err := d.copyFor(math.MaxInt64); err != nil {
 		return err
 	}
@@ -202,9 +199,6 @@ func (d *durable) land() error {
 //
 // AIDEV-NOTE: the rest of it lies in the tables of a graph that may have stopped anywhere. The next run goes on from the epoch before, as after a crash.
 func (d *durable) fail() {
-	if d == nil {
-		return
-	}
 	d.copying = nil
 	_ = d.land()
 }

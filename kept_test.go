@@ -38,15 +38,7 @@ func TestMoreBadRowsThanMemory(t *testing.T) {
 	run := func(rows int64) {
 		t.Helper()
 		d := openDB(t, "checkpoint_url", config["checkpoint_url"], "checkpoint_interval_ms", config["checkpoint_interval_ms"])
-		d.run(badStream(dir))
-		p, err := d.query("SELECT k, ts FROM s").Sink(SinkSpec{ConnectorSpec: ConnectorSpec{Connector: "vault_held", Options: map[string]string{"name": t.Name()}}, ID: "p"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := p.Start(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := d.startMain(dir)
 		for h.run.s.bad.end("p") < rows || h.Metrics().Epoch == 0 { // an epoch ends although none is due
 			if h.Metrics().State == "failed" {
 				t.Fatal(h.Metrics().Error)

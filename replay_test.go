@@ -15,19 +15,26 @@ import (
 	"github.com/riverbed/riverbed/core/flow"
 )
 
+// startMain starts the pipeline p over a folder with bad rows.
+func (d db) startMain(dir string) *Handle {
+	d.t.Helper()
+	d.run(badStream(dir))
+	p, err := d.query("SELECT k, ts FROM s").Sink(SinkSpec{ConnectorSpec: ConnectorSpec{Connector: "vault_held", Options: map[string]string{"name": d.t.Name()}}, ID: "p"})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	h, err := p.Start(d.t.Context(), "")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return h
+}
+
 // runMain runs the pipeline p over a folder with bad rows to the present end of the folder, without closing anything.
 func runMain(t *testing.T, url, dir string) {
 	t.Helper()
 	d := openDB(t, "checkpoint_url", url, "checkpoint_interval_ms", "1")
-	d.run(badStream(dir))
-	p, err := d.query("SELECT k, ts FROM s").Sink(SinkSpec{ConnectorSpec: ConnectorSpec{Connector: "vault_held", Options: map[string]string{"name": t.Name()}}, ID: "p"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := p.Start(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := d.startMain(dir)
 	for { // until all records of the files that are there were taken
 		records := 0
 		files, _ := filepath.Glob(filepath.Join(dir, "*.json*"))

@@ -19,6 +19,7 @@ import (
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/objstore"
+	"github.com/riverbed/riverbed/core/objstore/objtest"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -421,34 +422,9 @@ func TestSinkOptions(t *testing.T) {
 	}
 }
 
-// early is a store that shows a name before it is durable, as a file system does: the put of an entry fails behind that.
-type early struct {
-	*objstore.Double
-	failing bool
-	keeps   []string
-}
-
-var errDisk = errors.New("the disk does not answer")
-
-func (e *early) PutIfAbsent(ctx context.Context, name string, data []byte) error {
-	err := e.Double.PutIfAbsent(ctx, name, data)
-	if err == nil && e.failing {
-		err = errDisk
-	}
-	return err
-}
-
-func (e *early) Keep(_ context.Context, name string) error {
-	if e.failing {
-		return errDisk
-	}
-	e.keeps = append(e.keeps, name)
-	return nil
-}
-
 // An entry of the manifest that may be lost with the power is not the sink's marker yet: the engine would forget how to commit its epoch.
 func TestAnEntryThatMayBeLostDoesNotCount(t *testing.T) {
-	ctx, e := t.Context(), &early{Double: objstore.NewDouble(), failing: true}
+	ctx, e := t.Context(), &objtest.Early{Double: objstore.NewDouble(), Failing: true}
 	begin := func() (connectors.Marker, error) {
 		c, err := lineWriter(t, e, nil)
 		if err != nil {
@@ -457,12 +433,12 @@ func TestAnEntryThatMayBeLostDoesNotCount(t *testing.T) {
 		return c.Begin(ctx, "r:0")
 	}
 	for range 2 { // the entry is there from the first attempt on
-		if m, err := begin(); !errors.Is(err, errDisk) {
+		if m, err := begin(); !errors.Is(err, objtest.ErrDisk) {
 			t.Fatalf("the marker is %q: %v", m, err)
 		}
 	}
-	e.failing = false
-	if m, err := begin(); m != "r:0" || err != nil || len(e.keeps) != 1 {
-		t.Fatalf("the marker is %q: %v; kept are %v", m, err, e.keeps)
+	e.Failing = false
+	if m, err := begin(); m != "r:0" || err != nil || len(e.Keeps) != 1 {
+		t.Fatalf("the marker is %q: %v; kept are %v", m, err, e.Keeps)
 	}
 }
