@@ -21,6 +21,7 @@ type Cold struct {
 	mu    sync.Mutex // tables of several instances come at once
 	open  func() (Store, error)
 	store Store
+	given uint32
 }
 
 // NewCold is a place whose store open makes.
@@ -37,6 +38,14 @@ func (c *Cold) get() (Store, error) {
 		c.store = s
 	}
 	return c.store, nil
+}
+
+// number is another one each time.
+func (c *Cold) number() uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.given++
+	return c.given
 }
 
 // Close closes the store, if there is one.
@@ -70,6 +79,7 @@ type coldRows struct {
 	at     []byte            // behind the last key that More has given
 	gone   [][]byte          // keys of dropped rows that the store may have
 	slots  []uint32
+	leave  func(slots []uint32) error // is told of rows that are about to leave; nil: nobody is
 }
 
 // coldMark is what is known of a row in memory.
@@ -110,12 +120,18 @@ func (t *Table) Out() int {
 
 // Fetch brings rows of these keys into memory, those that have left it.
 func (t *Table) Fetch(k Keys) error {
+	_, _, err := t.Bring(k)
+	return err
+}
+
+// Bring does what Fetch does, and says which rows came and the position of a key that each has.
+func (t *Table) Bring(k Keys) (slots []uint32, asked []int32, err error) {
 	if t.cold == nil || t.cold.store == nil {
-		return nil
+		return nil, nil, nil
 	}
 	c := t.cold
 	if err := c.drop(); err != nil {
-		return err
+		return nil, nil, err
 	}
 	c.marks.Resize(t.room)
 	c.slots = kernels.Sized(c.slots, k.Len())
@@ -130,21 +146,21 @@ func (t *Table) Fetch(k Keys) error {
 		}
 	}
 	if len(missing) == 0 || c.n == 0 {
-		return nil
+		return nil, nil, nil
 	}
 	keys, rows := storeKeys(c.prefix, t, &k, missing)
 	found, err := c.store.Get(keys)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	var cold []coldRow
 	for i, v := range found {
 		if v != nil {
-			cold = append(cold, coldRow{keys[i], v, k.Hash[rows[i]], k.Group[rows[i]]})
+			cold, asked = append(cold, coldRow{keys[i], v, k.Hash[rows[i]], k.Group[rows[i]]}), append(asked, rows[i])
 		}
 	}
-	_, err = t.bring(cold)
-	return err
+	slots, err = t.bring(cold)
+	return slots, asked, err
 }
 
 // coldRow is a row as the store has it.
@@ -313,6 +329,11 @@ func (t *Table) evict(slots []uint32) error {
 	}
 	if err != nil {
 		return err
+	}
+	if c.leave != nil {
+		if err := c.leave(slots); err != nil {
+			return err
+		}
 	}
 	for _, s := range slots {
 		c.clear(s)
