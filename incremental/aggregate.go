@@ -237,7 +237,10 @@ func (a *aggregate) Process(ctx *Ctx, _ int, in Batch) error {
 			w = pickRows(w, sel)
 		}
 		if d := a.distinct[i]; d != nil {
-			if groups, args, w = d.changes(&in, sel, groups, args, w); len(groups) == 0 {
+			if groups, args, w, err = d.changes(&in, sel, groups, args, w); err != nil {
+				return err
+			}
+			if len(groups) == 0 {
 				continue
 			}
 		}
@@ -379,7 +382,10 @@ func (a *aggregate) Advance(ctx *Ctx, w flow.Watermark) error {
 	if err != nil {
 		return err
 	}
-	negative := a.endStep()
+	negative, err := a.endStep()
+	if err != nil {
+		return err
+	}
 	if a.closing != nil {
 		if err := a.close(ctx, w); err != nil {
 			return err
@@ -392,7 +398,7 @@ func (a *aggregate) Advance(ctx *Ctx, w flow.Watermark) error {
 }
 
 // endStep drops the groups that have no rows left.
-func (a *aggregate) endStep() (negative int64) {
+func (a *aggregate) endStep() (negative int64, err error) {
 	var gone []uint32
 	for _, s := range a.touched {
 		switch {
@@ -404,7 +410,7 @@ func (a *aggregate) endStep() (negative int64) {
 		}
 	}
 	a.table.Touch(a.touched)
-	a.drop(gone)
+	err = a.drop(gone)
 	for _, d := range a.distinct {
 		if d != nil {
 			negative += d.endStep()
@@ -412,7 +418,7 @@ func (a *aggregate) endStep() (negative int64) {
 	}
 	a.touched, a.before = a.touched[:0], a.before[:0]
 	a.step++
-	return negative
+	return negative, err
 }
 
 // close ends the groups that the watermark has settled. They are shown now, or were all along.
@@ -425,8 +431,7 @@ func (a *aggregate) close(ctx *Ctx, w flow.Watermark) error {
 			}
 		}
 	}
-	a.drop(due)
-	return nil
+	return a.drop(due)
 }
 
 func (a *aggregate) emit(ctx *Ctx, slots []uint32) error {
@@ -446,7 +451,9 @@ func (a *aggregate) emitAll(ctx *Ctx) error {
 				return err
 			}
 		}
-		a.drop(all)
+		if err := a.drop(all); err != nil {
+			return err
+		}
 		var err error
 		if more, err = a.table.More(); err != nil {
 			return err
@@ -527,7 +534,7 @@ func filled(n int, v int64) []int64 {
 	return out
 }
 
-func (a *aggregate) drop(slots []uint32) {
+func (a *aggregate) drop(slots []uint32) error {
 	if a.closing != nil {
 		for _, s := range slots {
 			a.closes[s] = never
@@ -535,10 +542,13 @@ func (a *aggregate) drop(slots []uint32) {
 	}
 	for _, d := range a.distinct {
 		if d != nil {
-			d.drop(slots)
+			if err := d.drop(slots); err != nil {
+				return err
+			}
 		}
 	}
 	a.table.Delete(slots)
+	return nil
 }
 
 func (a *aggregate) Tables() []state.Stored {
@@ -551,12 +561,47 @@ func (a *aggregate) Tables() []state.Stored {
 	return out
 }
 
-// evictable: timers and the tables of DISTINCT hold groups by slot, and the one group of all rows is always needed.
+// evictable: timers hold groups by slot, and the one group of all rows is always needed.
 func (a *aggregate) evictable() []evicted {
-	if a.global || a.closing != nil || slices.ContainsFunc(a.distinct, func(d *distinctArgs) bool { return d != nil }) {
+	if a.closing != nil {
 		return nil
 	}
-	return []evicted{a.table}
+	var tables together
+	if !a.global {
+		tables = append(tables, coldGroups{a.table, a})
+	}
+	for _, d := range a.distinct {
+		if d != nil {
+			tables = append(tables, coldArgs{d.table, d})
+		}
+	}
+	if len(tables) == 0 {
+		return nil
+	}
+	return []evicted{tables}
+}
+
+// coldGroups lets groups leave memory.
+type coldGroups struct {
+	*state.Table
+	a *aggregate
+}
+
+func (c coldGroups) Limit(in *state.Cold, path string, bytes int64) {
+	c.Table.Limit(in, path, bytes)
+	c.OnLeave(c.a.leave)
+}
+
+// leave forgets what is derived of groups that are about to leave memory.
+func (a *aggregate) leave(slots []uint32) error {
+	for _, d := range a.distinct {
+		if d != nil {
+			if err := d.leave(slots); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (a *aggregate) Restored(*fn.Env) error {
@@ -567,7 +612,9 @@ func (a *aggregate) Restored(*fn.Env) error {
 	}
 	for _, d := range a.distinct {
 		if d != nil {
-			d.restored(a.table)
+			if err := d.restored(a.table); err != nil {
+				return err
+			}
 		}
 	}
 	if a.closing == nil || len(all) == 0 {

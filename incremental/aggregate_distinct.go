@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/rowkey"
@@ -17,6 +18,9 @@ import (
 //
 // The table is durable; the chain of a group's entries is derived from the beginning of their keys. There are chains only where groups
 // may go before the end.
+//
+// Entries leave memory one by one, as a group may have any number of them. Where there are chains, a group that leaves takes its entries along, so that an entry in
+// memory has a group there.
 type distinctArgs struct {
 	table    *state.Table
 	weight   *state.Int64s
@@ -32,7 +36,7 @@ type distinctArgs struct {
 	head    []uint32  // by group slot: its first entry, where chained
 	next    []uint32  // by entry slot
 	prev    []uint32
-	groupOf []uint32
+	groupOf []uint32 // NoSlot: it is in no chain
 	touched []uint32
 	key     state.Keys
 	slots   []uint32
@@ -91,10 +95,10 @@ func newDistinctArgs(i string, keyTypes, argTypes []types.Type, ends []rowkey.Fo
 
 // changes narrows rows to those by which an argument appears in its group or leaves it. sel are the rows' positions in
 // the batch, nil for all; groups, args and w are theirs already.
-func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []fn.Arg, w []int64) ([]uint32, []fn.Arg, []int64) {
+func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []fn.Arg, w []int64) ([]uint32, []fn.Arg, []int64, error) {
 	if rows, ok := d.unseen(groups, args, w); ok && len(rows) < len(groups) {
 		if len(rows) == 0 {
-			return nil, nil, nil
+			return nil, nil, nil, nil
 		}
 		groups, args = pickRows(groups, rows), []fn.Arg{{Array: kernels.Take(args[0].Array, rows)}}
 		if sel != nil {
@@ -104,7 +108,17 @@ func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []f
 	}
 	n := len(groups)
 	d.slots = kernels.Sized(d.slots, n)
-	fresh := d.table.Upsert(d.encode(in, sel, groups, args), d.slots)
+	k := d.encode(in, sel, groups, args)
+	back, of, err := d.table.Bring(k)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if d.chained {
+		for i, s := range back {
+			d.link(s, groups[of[i]])
+		}
+	}
+	fresh := d.table.Upsert(k, d.slots)
 	d.table.Before(d.slots)
 	last, prefix := state.NoSlot, int64(0)
 	for _, i := range fresh {
@@ -149,7 +163,7 @@ func (d *distinctArgs) changes(in *Batch, sel []int32, groups []uint32, args []f
 	if w == nil {
 		by = nil
 	}
-	return pickRows(groups, rows), out, by
+	return pickRows(groups, rows), out, by, nil
 }
 
 // encode makes (group key, arguments) of the rows that count.
@@ -188,7 +202,7 @@ func (d *distinctArgs) encode(in *Batch, sel []int32, groups []uint32, args []fn
 
 func (d *distinctArgs) link(s, group uint32) {
 	for len(d.next) < d.table.Slots() {
-		d.next, d.prev, d.groupOf = append(d.next, 0), append(d.prev, 0), append(d.groupOf, 0)
+		d.next, d.prev, d.groupOf = append(d.next, 0), append(d.prev, 0), append(d.groupOf, state.NoSlot)
 	}
 	for int(group) >= len(d.head) {
 		d.head = append(d.head, state.NoSlot)
@@ -200,8 +214,12 @@ func (d *distinctArgs) link(s, group uint32) {
 	}
 }
 
-func (d *distinctArgs) remove(slots []uint32) {
+// unlink takes entries out of their chains.
+func (d *distinctArgs) unlink(slots []uint32) {
 	for _, s := range slots {
+		if int(s) >= len(d.groupOf) || d.groupOf[s] == state.NoSlot {
+			continue
+		}
 		if p := d.prev[s]; p != state.NoSlot {
 			d.next[p] = d.next[s]
 		} else {
@@ -210,31 +228,66 @@ func (d *distinctArgs) remove(slots []uint32) {
 		if n := d.next[s]; n != state.NoSlot {
 			d.prev[n] = d.prev[s]
 		}
+		d.groupOf[s] = state.NoSlot
 	}
-	d.table.Delete(slots)
 }
 
 // drop forgets the entries of groups.
-func (d *distinctArgs) drop(groups []uint32) {
+func (d *distinctArgs) drop(groups []uint32) error {
 	if len(groups) == 0 {
-		return
+		return nil
 	}
 	clear(d.seen) // another group may get the slot
 	if !d.chained {
 		d.table.Clear() // all groups go, at the end
-		return
+		return d.table.DropOut()
 	}
-	var gone []uint32
+	d.table.Delete(d.unchain(groups))
+	if d.table.Out() == 0 {
+		return nil
+	}
+	at, begins := make([]uint8, len(groups)), make([][]byte, len(groups))
+	for i, g := range groups {
+		at[i], begins[i] = d.groups.Group(g), slices.Clone(d.groups.Key(g))
+	}
+	return d.table.DropBegins(at, begins)
+}
+
+// unchain lists the entries of groups that are in memory. They are in no chain any more.
+func (d *distinctArgs) unchain(groups []uint32) (entries []uint32) {
 	for _, g := range groups {
 		if int(g) >= len(d.head) {
 			continue
 		}
 		for s := d.head[g]; s != state.NoSlot; s = d.next[s] {
-			gone = append(gone, s)
+			entries = append(entries, s)
+			d.groupOf[s] = state.NoSlot
 		}
 		d.head[g] = state.NoSlot
 	}
-	d.table.Delete(gone)
+	return entries
+}
+
+// leave lets groups leave memory, and with them their entries, of which a checkpoint has what it has of their groups.
+func (d *distinctArgs) leave(groups []uint32) error {
+	clear(d.seen)
+	if !d.chained {
+		return nil
+	}
+	return d.table.Leave(d.unchain(groups))
+}
+
+// coldArgs lets entries leave.
+type coldArgs struct {
+	*state.Table
+	d *distinctArgs
+}
+
+func (c coldArgs) Limit(in *state.Cold, path string, bytes int64) {
+	c.Table.Limit(in, path, bytes)
+	if c.d.chained {
+		c.OnLeave(func(slots []uint32) error { c.d.unlink(slots); return nil })
+	}
 }
 
 // endStep drops arguments of weight zero and counts negative ones.
@@ -251,23 +304,34 @@ func (d *distinctArgs) endStep() (negative int64) {
 		case w < 0:
 			negative++
 		case w == 0:
-			d.remove([]uint32{s}) // dead from here on, so a second mention is skipped
+			gone := []uint32{s}
+			d.unlink(gone)
+			d.table.Delete(gone) // dead from here on, so a second mention is skipped
 		}
 	}
 	d.touched = d.touched[:0]
 	return negative
 }
 
-// restored finds the group of each entry again.
-func (d *distinctArgs) restored(groups *state.Table) {
+// restored finds the group of each entry again. Entries whose group has left memory again leave too.
+func (d *distinctArgs) restored(groups *state.Table) error {
 	if !d.chained {
-		return
+		return nil
 	}
 	at := make(map[string]uint32, groups.Len())
 	for _, s := range groups.All() {
 		at[string(groups.Key(s))] = s
 	}
+	var alone []uint32
 	for _, s := range d.table.All() {
-		d.link(s, at[string(d.table.Key(s)[:d.prefix.V[s]])])
+		if g, ok := at[string(d.table.Key(s)[:d.prefix.V[s]])]; ok {
+			d.link(s, g)
+		} else {
+			alone = append(alone, s)
+		}
 	}
+	if len(alone) > 0 && groups.Out() == 0 {
+		return errs.New(errs.State, "restore", "the snapshot has %d rows of state table %s without a group", len(alone), d.table.Name())
+	}
+	return d.table.Leave(alone)
 }

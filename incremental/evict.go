@@ -12,7 +12,8 @@ type evicting interface{ evictable() []evicted }
 
 // evicted is a table whose rows may leave memory.
 type evicted interface {
-	state.Stored
+	// Bytes is the memory held, roughly.
+	Bytes() int64
 	// Limit is called before the first row comes.
 	Limit(in *state.Cold, path string, bytes int64)
 	// Evict lets rows leave until about so many bytes are held, but for those with changes that no checkpoint has.
@@ -20,6 +21,34 @@ type evicted interface {
 	// Stuck reports whether such rows kept it from doing so.
 	Stuck() bool
 }
+
+// together are tables of one instance that leave memory in turn, as the rows of one hang on those of another.
+type together []evicted
+
+func (ts together) Bytes() (n int64) {
+	for _, t := range ts {
+		n += t.Bytes()
+	}
+	return n
+}
+
+func (ts together) Limit(in *state.Cold, path string, bytes int64) {
+	for _, t := range ts {
+		t.Limit(in, path, bytes/int64(len(ts)))
+	}
+}
+
+func (ts together) Evict(limit int64) error {
+	part := float64(limit) / float64(max(1, ts.Bytes()))
+	for _, t := range ts {
+		if err := t.Evict(int64(part * float64(t.Bytes()))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (ts together) Stuck() bool { return slices.ContainsFunc(ts, evicted.Stuck) }
 
 // limitState tells the tables that can that their rows have a place to go.
 func (g *Graph) limitState() {

@@ -112,10 +112,13 @@ func (t *Table) Limit(in *Cold, path string, bytes int64) {
 
 // Out is how many rows are in the store alone.
 func (t *Table) Out() int {
-	if t.cold == nil {
-		return 0
+	switch {
+	case t.units != nil:
+		return t.units.out
+	case t.cold != nil:
+		return t.cold.n
 	}
-	return t.cold.n
+	return 0
 }
 
 // Fetch brings rows of these keys into memory, those that have left it.

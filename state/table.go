@@ -94,12 +94,7 @@ func NewTable(d Decl, cols ...Column) *Table {
 }
 
 // Len is the number of rows.
-func (t *Table) Len() int {
-	if t.units != nil {
-		return t.n + t.units.out
-	}
-	return t.n + t.Out()
-}
+func (t *Table) Len() int { return t.n + t.Out() }
 
 // Slots is the number of slots ever used: one more than the largest slot.
 func (t *Table) Slots() int { return t.used }
