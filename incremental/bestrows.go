@@ -102,9 +102,11 @@ func (b *bestRows) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) {
 	return in, err
 }
 
-func (b *bestRows) Process(_ *Ctx, _ int, in Batch) error {
+func (b *bestRows) Process(ctx *Ctx, _ int, in Batch) error {
 	b.partSlot = kernels.Sized(b.partSlot, in.N)
-	b.partitions(in.Cols[b.cols:b.cols+b.nPart], in.N, in.Hash, b.partSlot)
+	if err := b.partitions(ctx.Env, in.Cols[b.cols:b.cols+b.nPart], in.N, in.Hash, b.partSlot); err != nil {
+		return err
+	}
 	rows := b.promising(&in)
 	if len(rows) == 0 {
 		return nil
@@ -202,7 +204,7 @@ func (b *bestRows) store(in Batch, order rowkey.Rows, kept []int32, parts []uint
 const likeRows = 64
 
 // partitions finds or makes the partition of each row. Most rows have that of a row shortly before.
-func (b *bestRows) partitions(part []arrow.Array, n int, hash []uint64, slots []uint32) {
+func (b *bestRows) partitions(env *fn.Env, part []arrow.Array, n int, hash []uint64, slots []uint32) error {
 	b.like, b.seen = kernels.Sized(b.like, n), kernels.Sized(b.seen, likeRows)
 	for i := range b.seen {
 		b.seen[i] = -1
@@ -225,6 +227,9 @@ func (b *bestRows) partitions(part []arrow.Array, n int, hash []uint64, slots []
 	}
 	found := make([]uint32, len(ask))
 	cols, hashes := kernels.TakeBatch(part, ask), pickRows(hash, ask)
+	if err := b.parts.fetch(env, cols, len(ask), hashes); err != nil {
+		return err
+	}
 	fresh := b.parts.find(cols, len(ask), hashes, found)
 	for i, r := range ask {
 		slots[r] = found[i]
@@ -235,6 +240,7 @@ func (b *bestRows) partitions(part []arrow.Array, n int, hash []uint64, slots []
 		}
 	}
 	b.begin(fresh, found)
+	return nil
 }
 
 // begin sets up partitions that are new.
@@ -280,22 +286,15 @@ func (b *bestRows) Advance(ctx *Ctx, w flow.Watermark) error {
 	case b.when == changelog:
 		err = b.emitChanges(ctx)
 	case b.when == atEnd && w == flow.EndWatermark:
-		all := b.parts.table.All()
-		err = b.emitAll(ctx, all)
-		b.drop(all)
+		err = b.parts.all(ctx.Env, func(parts []uint32) error { return b.end(ctx, parts, true) })
 	}
 	if err != nil {
 		return err
 	}
 	negative := b.endStep()
-	due := b.parts.due(w)
-	if b.when == closed {
-		if err := b.emitAll(ctx, due); err != nil {
-			return err
-		}
+	if err := b.parts.settle(ctx.Env, w, func(parts []uint32) error { return b.end(ctx, parts, b.when == closed) }); err != nil {
+		return err
 	}
-	b.drop(due)
-	b.forget()
 	if negative > 0 {
 		return ctx.missing("top-N", negative)
 	}
@@ -328,12 +327,20 @@ func (b *bestRows) emitChanges(ctx *Ctx) error {
 	return b.emit(ctx, plus, 1)
 }
 
-func (b *bestRows) emitAll(ctx *Ctx, parts []uint32) error {
-	var out []place
-	for _, p := range parts {
-		out = b.first(p, out)
+// end drops partitions, and shows them before.
+func (b *bestRows) end(ctx *Ctx, parts []uint32, shown bool) error {
+	if shown {
+		var out []place
+		for _, p := range parts {
+			out = b.first(p, out)
+		}
+		if err := b.emit(ctx, out, 1); err != nil {
+			return err
+		}
 	}
-	return b.emit(ctx, out, 1)
+	b.drop(parts)
+	b.forget()
+	return nil
 }
 
 func (b *bestRows) emit(ctx *Ctx, places []place, sign int64) error {
@@ -381,6 +388,13 @@ func (b *bestRows) endStep() (negative int64) {
 		}
 	}
 	b.forget()
+	if b.parts.units.Open() {
+		changed := make([]uint32, len(b.touched))
+		for i, t := range b.touched {
+			changed[i] = t.part
+		}
+		b.parts.units.Changed(changed)
+	}
 	b.changed, b.touched, b.before = b.changed[:0], b.touched[:0], b.before[:0]
 	b.step++
 	return negative
@@ -403,20 +417,54 @@ func (b *bestRows) drop(parts []uint32) {
 
 func (b *bestRows) Tables() []state.Stored { return []state.Stored{b.rows} }
 
+func (b *bestRows) evictable() []evicted {
+	if b.nPart == 0 {
+		return nil
+	}
+	return []evicted{coldPartitions{b.rows, b.parts, b}}
+}
+
+func (b *bestRows) rowsOf(part uint32, to []uint32) []uint32 { return append(to, b.lists[part]...) }
+
+func (b *bestRows) leave(parts []uint32) {
+	for _, p := range parts {
+		b.lists[p] = nil
+	}
+	b.best.Reset(parts)
+}
+
+func (b *bestRows) arrange(env *fn.Env, slots, parts []uint32) error {
+	order, err := orderOfStored(b.order, b.vals, env, slots)
+	if err == nil {
+		b.index(order, slots, parts)
+	}
+	return err
+}
+
+// index puts stored rows into the lists of their partitions.
+func (b *bestRows) index(order []arrow.Array, slots, parts []uint32) {
+	if len(slots) == 0 {
+		return
+	}
+	keys := b.orderEnc.Encode(order, len(slots))
+	words := kernels.FirstWords(order[0], b.lead, b.leadKey, nil)
+	for i, s := range slots {
+		p := parts[i]
+		b.lists[p] = append(b.lists[p], s)
+		b.best.Set(p, keys.Row(i))
+		b.known[p], b.bound[p] = true, words[i]
+	}
+}
+
 func (b *bestRows) Restored(env *fn.Env) error {
 	in, slots, err := storedRows(b.rows, b.vals, b.part, b.order, env)
 	if err != nil || in.N == 0 {
 		return err
 	}
 	parts := make([]uint32, in.N)
-	b.partitions(in.Cols[b.cols:b.cols+b.nPart], in.N, in.Hash, parts)
-	order := b.orderEnc.Encode(in.Cols[b.cols+b.nPart:], in.N)
-	words := kernels.FirstWords(in.Cols[b.cols+b.nPart], b.lead, b.leadKey, nil)
-	for i, s := range slots {
-		p := parts[i]
-		b.lists[p] = append(b.lists[p], s)
-		b.best.Set(p, order.Row(i))
-		b.known[p], b.bound[p] = true, words[i]
+	if err := b.partitions(env, in.Cols[b.cols:b.cols+b.nPart], in.N, in.Hash, parts); err != nil {
+		return err
 	}
+	b.index(in.Cols[b.cols+b.nPart:], slots, parts)
 	return nil
 }

@@ -21,11 +21,12 @@ func (c coldArrangement) Evict(limit int64) error {
 			to = append(to, s)
 		}
 		return to
-	}, func(keys []uint32) {
+	}, func(keys []uint32) error {
 		for _, k := range keys {
 			a.head[k] = state.NoSlot
 		}
 		a.keys.Delete(keys)
+		return nil
 	})
 }
 

@@ -173,9 +173,13 @@ func (f *firstRows) orderOf(column func(i int) arrow.Array, computed []arrow.Arr
 	}
 }
 
-func (f *firstRows) Process(_ *Ctx, _ int, in Batch) error {
+func (f *firstRows) Process(ctx *Ctx, _ int, in Batch) error {
 	for from := 0; from < in.N; from += batchRows {
-		f.offer(in.slice(from, min(in.N, from+batchRows)))
+		some := in.slice(from, min(in.N, from+batchRows))
+		if err := f.parts.fetch(ctx.Env, some.Cols[f.cols:f.cols+f.nPart], some.N, some.Hash); err != nil {
+			return err
+		}
+		f.offer(some)
 	}
 	return nil
 }
@@ -202,10 +206,15 @@ func (f *firstRows) offer(in Batch) {
 
 // find writes the partition of each row.
 func (f *firstRows) find(in *Batch, numbers []uint32) {
-	fresh := f.parts.find(in.Cols[f.cols:f.cols+f.nPart], in.N, in.Hash, numbers)
+	f.begin(f.parts.find(in.Cols[f.cols:f.cols+f.nPart], in.N, in.Hash, numbers), numbers)
+}
+
+// begin sets up partitions that are new.
+func (f *firstRows) begin(fresh []int32, numbers []uint32) {
 	f.heads.Resize(f.parts.table.Slots())
 	for _, i := range fresh {
-		*f.heads.At(numbers[i]) = partHead{bound: math.MaxUint64, list: f.lists[0].take(), group: uint8(kernels.KeyGroup(in.Hash[i]))}
+		n := numbers[i]
+		*f.heads.At(n) = partHead{bound: math.MaxUint64, list: f.lists[0].take(), group: f.parts.table.Group(n)}
 	}
 }
 
@@ -415,21 +424,24 @@ func (f *firstRows) Advance(ctx *Ctx, w flow.Watermark) error {
 	case f.when == changelog:
 		err = f.emitChanges(ctx)
 	case f.when == atEnd && w == flow.EndWatermark:
-		all := f.parts.table.All()
-		err = f.emitAll(ctx, all)
-		f.drop(all)
+		f.endStep()
+		err = f.parts.all(ctx.Env, func(parts []uint32) error { return f.end(ctx, parts, true) })
 	}
 	if err != nil {
 		return err
 	}
 	f.endStep()
-	due := f.parts.due(w)
-	if f.when == closed {
-		if err := f.emitAll(ctx, due); err != nil {
+	return f.parts.settle(ctx.Env, w, func(parts []uint32) error { return f.end(ctx, parts, f.when == closed) })
+}
+
+// end drops partitions, and shows them before.
+func (f *firstRows) end(ctx *Ctx, parts []uint32, shown bool) error {
+	if shown {
+		if err := f.emitAll(ctx, parts); err != nil {
 			return err
 		}
 	}
-	f.drop(due)
+	f.drop(parts)
 	f.endStep()
 	return nil
 }
@@ -535,6 +547,7 @@ func (f *firstRows) endStep() {
 	for _, p := range f.touched {
 		f.heads.At(p).touched = false
 	}
+	f.parts.units.Changed(f.touched)
 	f.rows.Touch(f.made)
 	f.rows.Delete(f.gone)
 	f.keys.forget(f.words, f.gone)
@@ -548,13 +561,63 @@ func (f *firstRows) drop(parts []uint32) {
 		for _, r := range f.listOf(h) {
 			f.gone = append(f.gone, r.slot)
 		}
-		rooms := &f.lists[f.size(h)]
-		rooms.free = append(rooms.free, h.list)
+		f.giveRoom(h)
 	}
 	f.parts.drop(parts)
 }
 
+// giveRoom gives the room of a partition's rows to another.
+func (f *firstRows) giveRoom(h *partHead) {
+	rooms := &f.lists[f.size(h)]
+	rooms.free = append(rooms.free, h.list)
+}
+
 func (f *firstRows) Tables() []state.Stored { return []state.Stored{f.rows} }
+
+func (f *firstRows) evictable() []evicted {
+	if f.nPart == 0 {
+		return nil
+	}
+	return []evicted{coldPartitions{f.rows, f.parts, f}}
+}
+
+func (f *firstRows) rowsOf(part uint32, to []uint32) []uint32 {
+	for _, r := range f.listOf(f.heads.At(part)) {
+		to = append(to, r.slot)
+	}
+	return to
+}
+
+func (f *firstRows) leave(parts []uint32) {
+	for _, p := range parts {
+		f.keys.forget(f.words, f.rowsOf(p, nil))
+		f.giveRoom(f.heads.At(p))
+	}
+}
+
+func (f *firstRows) arrange(env *fn.Env, slots, parts []uint32) error {
+	cols, err := gather(f.vals, slots)
+	if err != nil || len(slots) == 0 {
+		return err
+	}
+	computed, err := f.computed.EvalArrays(env, cols, len(slots))
+	if err != nil {
+		return err
+	}
+	f.index(cols, computed, slots, parts)
+	return nil
+}
+
+// index puts stored rows into the order of their partitions, by their columns and what was computed of them.
+func (f *firstRows) index(cols, computed []arrow.Array, slots, parts []uint32) {
+	order := f.orderOf(func(i int) arrow.Array { return cols[i] }, computed)
+	f.keys.put(f.words, order, slots, f.rows.Slots())
+	lead := f.words.read(0, order, len(slots), nil)
+	for i, s := range slots {
+		h, r := f.heads.At(parts[i]), firstRow{lead: lead[i], slot: s}
+		f.insert(h, f.search(f.listOf(h), &r), int(h.n), r)
+	}
+}
 
 func (f *firstRows) Restored(env *fn.Env) error {
 	in, slots, err := storedRows(f.rows, f.vals, f.part, f.computed, env)
@@ -563,12 +626,6 @@ func (f *firstRows) Restored(env *fn.Env) error {
 	}
 	parts := make([]uint32, in.N)
 	f.find(&in, parts)
-	order := f.orderOf(func(i int) arrow.Array { return in.Cols[i] }, in.Cols[f.cols+f.nPart:])
-	f.keys.put(f.words, order, slots, f.rows.Slots())
-	lead := f.words.read(0, order, in.N, nil)
-	for i, s := range slots {
-		h, r := f.heads.At(parts[i]), firstRow{lead: lead[i], slot: s}
-		f.insert(h, f.search(f.listOf(h), &r), int(h.n), r)
-	}
+	f.index(in.Cols[:f.cols], in.Cols[f.cols+f.nPart:], slots, parts)
 	return nil
 }

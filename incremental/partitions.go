@@ -4,7 +4,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/expr"
-	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/state"
 )
@@ -16,6 +15,10 @@ type partitions struct {
 	closing *closing // where a partition column closes; nil: partitions stay
 	timers  *timers
 	closes  []int64 // by number
+
+	units *state.Units // nil: rows do not leave memory
+	later *state.Due   // the partitions that have left it, where there is a closing
+	of    byPartition
 }
 
 func newPartitions(by []expr.Expr, c *closing) *partitions {
@@ -45,14 +48,6 @@ func (p *partitions) groups(hash []uint64) []uint8 {
 	return p.enc.grp
 }
 
-// due are the partitions that the watermark has settled, the earliest first; the caller drops them.
-func (p *partitions) due(w flow.Watermark) []uint32 {
-	if p.closing == nil {
-		return nil
-	}
-	return p.timers.take(w, p.closes, p.table.Live)
-}
-
 // drop forgets partitions; their numbers are given to others.
 func (p *partitions) drop(numbers []uint32) {
 	if p.closing != nil {
@@ -60,5 +55,6 @@ func (p *partitions) drop(numbers []uint32) {
 			p.closes[n] = never
 		}
 	}
+	p.units.Forget(numbers)
 	p.table.Delete(numbers)
 }

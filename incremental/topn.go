@@ -188,8 +188,11 @@ func withKeys(part, order *expr.Program, env *fn.Env, cols []arrow.Array, n int)
 	return Batch{Cols: slices.Concat(cols, parts, orders), N: n, Hash: hashOf(parts, n)}, nil
 }
 
-func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
+func (t *topN) Process(ctx *Ctx, _ int, in Batch) error {
 	t.partSlot = kernels.Sized(t.partSlot, in.N)
+	if err := t.parts.fetch(ctx.Env, in.Cols[t.cols:t.cols+t.nPart], in.N, in.Hash); err != nil {
+		return err
+	}
 	t.partitions(&in, t.partSlot)
 	if rows := t.promising(&in); len(rows) < in.N {
 		for i, r := range rows { // rows rise, so that this runs ahead of itself
@@ -209,7 +212,7 @@ func (t *topN) Process(_ *Ctx, _ int, in Batch) error {
 	fresh := t.rows.Upsert(k, t.slots)
 	t.rows.Before(t.slots)
 	putFresh(t.vals, in.Cols, fresh, t.slots)
-	t.index(&in, fresh, t.slots, t.partSlot)
+	t.index(in.Cols[t.cols+t.nPart:], fresh, t.slots, t.partSlot)
 	for i, s := range t.slots {
 		t.weight.V[s] += in.weight(i)
 	}
@@ -235,20 +238,24 @@ func (t *topN) promising(in *Batch) []int32 {
 
 // partitions finds or makes the partition of each row.
 func (t *topN) partitions(in *Batch, slots []uint32) {
-	fresh := t.parts.find(in.Cols[t.cols:t.cols+t.nPart], in.N, in.Hash, slots)
+	t.begin(t.parts.find(in.Cols[t.cols:t.cols+t.nPart], in.N, in.Hash, slots), slots)
+}
+
+// begin sets up partitions that are new.
+func (t *topN) begin(fresh []int32, numbers []uint32) {
 	n := t.parts.table.Slots()
 	t.lists, t.full, t.stamped = grown(t.lists, n, ordered{}), grown(t.full, n, false), grown(t.stamped, n, 0)
 	for _, i := range fresh {
-		t.lists[slots[i]], t.full[slots[i]] = ordered{}, false
+		t.lists[numbers[i]], t.full[numbers[i]] = ordered{}, false
 	}
 }
 
-// index puts new rows into the order of their partitions.
-func (t *topN) index(in *Batch, fresh []int32, slots, parts []uint32) {
+// index puts new rows into the order of their partitions, by the order columns of a batch.
+func (t *topN) index(order []arrow.Array, fresh []int32, slots, parts []uint32) {
 	if len(fresh) == 0 {
 		return
 	}
-	order := kernels.TakeBatch(in.Cols[t.cols+t.nPart:], fresh)
+	order = kernels.TakeBatch(order, fresh)
 	keys := t.orderEnc.Encode(order, len(fresh))
 	var peers rowkey.Rows
 	ranked := t.rank != "row_number"
@@ -343,19 +350,14 @@ func (t *topN) Advance(ctx *Ctx, w flow.Watermark) error {
 	case t.when == changelog:
 		err = t.emitChanges(ctx)
 	case t.when == atEnd && w == flow.EndWatermark:
-		all := t.parts.table.All()
-		var show []place
-		for _, p := range all {
-			show = t.first(p, show)
-		}
-		err = t.emit(ctx, show, 1)
-		t.drop(all)
+		err = t.parts.all(ctx.Env, func(parts []uint32) error { return t.end(ctx, parts, true) })
 	}
 	if err != nil {
 		return err
 	}
 	negative := t.endStep()
-	if err := t.close(ctx, w); err != nil {
+	// The partitions that the watermark has settled are shown now, or were all along.
+	if err := t.parts.settle(ctx.Env, w, func(parts []uint32) error { return t.end(ctx, parts, t.when == closed) }); err != nil {
 		return err
 	}
 	if negative > 0 {
@@ -450,6 +452,7 @@ func (t *topN) endStep() (negative int64) {
 	if t.trims {
 		t.trim(t.touched)
 	}
+	t.parts.units.Changed(t.touched)
 	t.forgetEmpty(t.touched)
 	t.changed, t.touched, t.before = t.changed[:0], t.touched[:0], t.before[:0]
 	t.step++
@@ -507,23 +510,61 @@ func (t *topN) drop(parts []uint32) {
 	t.parts.drop(parts)
 }
 
-// close ends the partitions that the watermark has settled. They are shown now, or were all along.
-func (t *topN) close(ctx *Ctx, w flow.Watermark) error {
-	due := t.parts.due(w)
-	if t.when == closed {
+// end drops partitions, and shows them before.
+func (t *topN) end(ctx *Ctx, parts []uint32, shown bool) error {
+	if shown {
 		var show []place
-		for _, p := range due {
+		for _, p := range parts {
 			show = t.first(p, show)
 		}
 		if err := t.emit(ctx, show, 1); err != nil {
 			return err
 		}
 	}
-	t.drop(due)
+	t.drop(parts)
 	return nil
 }
 
 func (t *topN) Tables() []state.Stored { return []state.Stored{t.rows} }
+
+// evictable: the one partition of all rows is always needed.
+func (t *topN) evictable() []evicted {
+	if t.nPart == 0 {
+		return nil
+	}
+	return []evicted{coldPartitions{t.rows, t.parts, t}}
+}
+
+func (t *topN) rowsOf(part uint32, to []uint32) []uint32 {
+	t.lists[part].each(func(s uint32) bool { to = append(to, s); return true })
+	return to
+}
+
+func (t *topN) leave(parts []uint32) {
+	for _, p := range parts {
+		rows := t.rowsOf(p, nil)
+		t.keyOf.Reset(rows)
+		t.peerOf.Reset(rows)
+		t.lists[p] = ordered{}
+	}
+}
+
+func (t *topN) arrange(env *fn.Env, slots, parts []uint32) error {
+	order, err := orderOfStored(t.order, t.vals, env, slots)
+	if err == nil {
+		t.index(order, allRows(len(slots)), slots, parts)
+	}
+	return err
+}
+
+// orderOfStored are the order columns of stored rows.
+func orderOfStored(order *expr.Program, vals []state.Values, env *fn.Env, slots []uint32) ([]arrow.Array, error) {
+	cols, err := gather(vals, slots)
+	if err != nil || len(slots) == 0 {
+		return nil, err
+	}
+	return order.EvalArrays(env, cols, len(slots))
+}
 
 func (t *topN) Restored(env *fn.Env) error {
 	in, slots, err := storedRows(t.rows, t.vals, t.part, t.order, env)
@@ -532,6 +573,6 @@ func (t *topN) Restored(env *fn.Env) error {
 	}
 	parts := make([]uint32, in.N)
 	t.partitions(&in, parts)
-	t.index(&in, allRows(in.N), slots, parts)
+	t.index(in.Cols[t.cols+t.nPart:], allRows(in.N), slots, parts)
 	return nil
 }

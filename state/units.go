@@ -73,24 +73,64 @@ func (u *Units) Fetch(k Keys) (back Keys, slots [][]uint32, err error) {
 	if len(missing) == 0 || u.n == 0 {
 		return back, nil, nil
 	}
-	keys, of := storeKeys(u.pre, u.owners, &k, missing)
+	keys, _ := storeKeys(u.pre, u.owners, &k, missing)
 	found, err := u.store.Get(keys)
 	if err != nil {
 		return back, nil, err
 	}
+	var units []Pair
+	for i, v := range found {
+		if v != nil {
+			units = append(units, Pair{keys[i], v})
+		}
+	}
+	return u.take(units)
+}
+
+// More is Fetch for some of the owners that have left memory, others each time, as long as they are dropped between the calls; none when there are no more.
+func (u *Units) More() (back Keys, slots [][]uint32, err error) {
+	if u == nil || u.n == 0 {
+		return back, nil, nil
+	}
+	if err := u.drop(); err != nil {
+		return back, nil, err
+	}
+	u.marks.Resize(u.owners.room)
+	var units []Pair
+	size := 0
+	for g, has := range u.has {
+		if !has || size >= fetchBytes {
+			continue
+		}
+		from, to := groupRange(u.pre, uint8(g))
+		if err := u.store.Range(from, to, func(p Pair) bool {
+			if u.owners.find(binary.BigEndian.Uint64(p.Value), p.Key[len(u.pre)+1:]) == NoSlot {
+				units = append(units, p)
+				size += len(p.Value)
+			}
+			return size < fetchBytes
+		}); err != nil {
+			return back, nil, err
+		}
+	}
+	return u.take(units)
+}
+
+// fetchBytes is how much of units is brought back at a time where many are.
+const fetchBytes = 1 << 20
+
+// take brings owners into memory, as the store has them.
+func (u *Units) take(units []Pair) (back Keys, slots [][]uint32, err error) {
 	back.Offsets = []uint32{0}
 	var rows []coldRow
 	var ends []int
-	for i, v := range found {
-		if v == nil {
-			continue
-		}
-		g := k.Group[of[i]]
-		rows = appendUnit(rows, v, g)
+	for _, p := range units {
+		g := p.Key[len(u.pre)]
+		rows = appendUnit(rows, p.Value, g)
 		ends = append(ends, len(rows))
-		back.Data = append(back.Data, keys[i][len(u.pre)+1:]...)
+		back.Data = append(back.Data, p.Key[len(u.pre)+1:]...)
 		back.Offsets = append(back.Offsets, uint32(len(back.Data)))
-		back.Hash, back.Group = append(back.Hash, k.Hash[of[i]]), append(back.Group, g)
+		back.Hash, back.Group = append(back.Hash, binary.BigEndian.Uint64(p.Value)), append(back.Group, g)
 	}
 	all, err := u.bring(rows)
 	if err != nil {
@@ -104,6 +144,14 @@ func (u *Units) Fetch(k Keys) (back Keys, slots [][]uint32, err error) {
 	u.n -= len(ends)
 	u.out -= len(rows)
 	return back, slots, nil
+}
+
+// Open reports whether some owner has left memory, now or before.
+func (u *Units) Open() bool { return u != nil && u.store != nil }
+
+// InStore reports whether the store has a version of the rows of an owner in memory.
+func (u *Units) InStore(owner uint32) bool {
+	return int(owner) < u.marks.Len() && *u.marks.At(owner)&there != 0
 }
 
 // Back notes that owners came back as they are in the store.
@@ -155,7 +203,7 @@ func (u *Units) bring(rows []coldRow) ([]uint32, error) {
 
 // Evict lets owners leave until the rows hold about so many bytes. rowsOf appends the slots of an owner's rows; forget is told of owners whose rows have
 // gone. Nobody may hold a slot.
-func (u *Units) Evict(limit int64, rowsOf func(owner uint32, to []uint32) []uint32, forget func(owners []uint32)) error {
+func (u *Units) Evict(limit int64, rowsOf func(owner uint32, to []uint32) []uint32, forget func(owners []uint32) error) error {
 	t := u.rows
 	u.stuck = false
 	if t.n == 0 {
@@ -221,12 +269,14 @@ func (u *Units) Evict(limit int64, rowsOf func(owner uint32, to []uint32) []uint
 		}
 	}
 	t.release(rows)
+	u.n += len(owners)
+	u.out += len(rows)
+	if err := forget(owners); err != nil {
+		return err
+	}
 	for _, s := range owners {
 		*u.marks.At(s) = 0
 	}
-	u.n += len(owners)
-	u.out += len(rows)
-	forget(owners)
 	return nil
 }
 
