@@ -80,15 +80,18 @@ type coldRows struct {
 	gone   [][]byte          // keys of dropped rows that the store may have
 	slots  []uint32
 	leave  func(slots []uint32) error // is told of rows that are about to leave; nil: nobody is
+
+	admission
 }
 
 // coldMark is what is known of a row in memory.
-type coldMark uint8
+type coldMark = uint8
 
 const (
 	recent coldMark = 1 << iota // asked for since the hand came by
 	there                       // the store has a version
 	same                        // and it is this one
+	guest                       // came back and was not asked for again (admission)
 )
 
 // fetchRows is how many rows are brought back, or put away, at a time where many are.
@@ -143,7 +146,7 @@ func (t *Table) Bring(k Keys) (slots []uint32, asked []int32, err error) {
 	var missing []int32
 	for i, s := range c.slots {
 		if s != NoSlot {
-			*c.marks.At(s) |= recent
+			c.askedFor(s)
 		} else if c.seen.has(k.Hash[i]) {
 			missing = append(missing, int32(i))
 		}
@@ -163,7 +166,27 @@ func (t *Table) Bring(k Keys) (slots []uint32, asked []int32, err error) {
 		}
 	}
 	slots, err = t.bring(cold)
+	for i, s := range slots {
+		if !c.comes(cold[i].hash) {
+			*c.marks.At(s) |= guest
+			c.guests++
+		}
+	}
 	return slots, asked, err
+}
+
+// within is for how many slots the columns get room, instead of n: for fewer when the table would then hold more than its limit, or rows would leave for the sake of
+// slots that nobody has used.
+func (t *Table) within(n int) int {
+	if t.cold == nil || t.ahead == 0 {
+		return n
+	}
+	held := t.Bytes()
+	if 2*held <= t.cold.limit {
+		return n
+	}
+	fit := int(t.cold.limit / (held/int64(t.ahead) + 1))
+	return max(min(fit, n), t.used+t.used/8+1)
 }
 
 // coldRow is a row as the store has it.
@@ -265,6 +288,7 @@ func (t *Table) Evict(limit int64) error {
 		}
 	}
 	c.marks.Resize(t.room)
+	c.rows = keep
 	out := c.choose(t, t.n-keep+keep/64)
 	c.stuck = t.tracking && len(out) < t.n-keep
 	for len(out) > 0 {
@@ -280,8 +304,12 @@ func (t *Table) Evict(limit int64) error {
 // Stuck reports whether rows stayed, when the table was told to hold less, because no checkpoint has their changes.
 func (t *Table) Stuck() bool { return t.cold != nil && t.cold.stuck }
 
-// choose gives up to n rows that may leave, in the order in which the hand comes to them, in two rounds at most.
+// choose gives up to n rows that may leave: guests first, and then in the order in which the hand comes to them, in two rounds at most.
 func (c *coldRows) choose(t *Table, n int) (out []uint32) {
+	if c.guestsFirst() {
+		out = c.guestsOut(t, n, nil)
+	}
+	looks, guests := 0, len(out)
 	for range 2 * t.used {
 		if len(out) == n {
 			break
@@ -290,11 +318,12 @@ func (c *coldRows) choose(t *Table, n int) (out []uint32) {
 			c.hand = 0
 		}
 		s := c.hand
-		if !t.Live(s) || t.tracking && *t.touched.At(s) > t.forgotten {
+		if !c.mayLeave(t, s) {
 			continue
 		}
+		looks++
 		switch m := c.marks.At(s); {
-		case *m&chosen != 0: // in the first round
+		case *m&chosen != 0: // in the first round, or as a guest
 		case *m&recent != 0:
 			*m &^= recent
 		default:
@@ -302,7 +331,13 @@ func (c *coldRows) choose(t *Table, n int) (out []uint32) {
 			out = append(out, s)
 		}
 	}
+	c.looked(looks, len(out)-guests)
 	return out
+}
+
+// mayLeave reports whether a slot has a row whose changes are all in a checkpoint.
+func (c *coldRows) mayLeave(t *Table, s uint32) bool {
+	return t.Live(s) && (!t.tracking || *t.touched.At(s) <= t.forgotten)
 }
 
 // chosen marks a row that is about to leave.
@@ -412,7 +447,21 @@ func (c *coldRows) mark(s uint32) coldMark {
 
 func (c *coldRows) clear(s uint32) {
 	if int(s) < c.marks.Len() {
+		c.noGuest(s)
 		*c.marks.At(s) = 0
+	}
+}
+
+// askedFor notes that somebody asks for a row in memory.
+func (c *coldRows) askedFor(s uint32) {
+	c.noGuest(s)
+	*c.marks.At(s) |= recent
+}
+
+func (c *coldRows) noGuest(s uint32) {
+	if m := c.marks.At(s); *m&guest != 0 {
+		*m &^= guest
+		c.guests--
 	}
 }
 

@@ -1,5 +1,7 @@
 package state
 
+import "slices"
+
 // seen tells whether a hash was put into it; of few that were not it says so too (one in thirty a
 // part). It has eleven bits for each, and at most as many again.
 type seen struct {
@@ -21,7 +23,7 @@ func seenAt(h uint64, words int) (at int, bits uint64) {
 }
 
 func (s *seen) has(h uint64) bool {
-	for _, p := range s.parts {
+	for _, p := range slices.Backward(s.parts) { // the last have most
 		if at, bits := seenAt(h, len(p)); p[at]&bits == bits {
 			return true
 		}

@@ -247,7 +247,8 @@ func (t *Table) expect(n int) {
 		t.idx.reserve(n - t.n)
 	}
 	for _, c := range t.cols {
-		c.Resize(n)
+	t.ahead = max(t.ahead, n)
+		c.Resize(t.ahead)
 	}
 }
 

@@ -17,6 +17,7 @@ type Table struct {
 	words words // the keys, where they are of one word or two
 	used  int   // slots ever used
 	room  int   // slots that there is room for
+	ahead int   // slots that the columns have room for
 	free  []uint32
 	idx   index
 	n     int
@@ -133,7 +134,7 @@ func (t *Table) Bytes() int64 {
 		n += c.Bytes()
 	}
 	if t.cold != nil {
-		n += int64(t.cold.marks.held()) + t.cold.seen.bytes()
+		n += int64(t.cold.marks.held()) + t.cold.seen.bytes() + t.cold.admission.bytes()
 	}
 	if t.late != nil {
 		n += int64(8*cap(t.late.bits) + 4*cap(t.late.slots))
@@ -241,9 +242,20 @@ func (t *Table) makeRoom(n int) {
 	}
 }
 
+// grow makes room in the columns for the slots in use. They double by themselves, unless they are asked for more than a little.
 func (t *Table) grow() {
+	n := t.used
+	if n > t.ahead {
+		twice := max(n, 2*t.ahead)
+		if fit := t.within(twice); fit < twice {
+			n, twice = fit, fit
+		} else if n >= t.ahead+t.ahead/8 {
+			n = twice
+		}
+		t.ahead = twice
+	}
 	for _, c := range t.cols {
-		c.Resize(t.used)
+		c.Resize(n)
 	}
 }
 

@@ -156,7 +156,7 @@ type bools struct {
 	v []bool
 }
 
-func (b *bools) Resize(n int)   { b.v = kernels.Grown(b.v, n) }
+func (b *bools) Resize(n int)   { b.v = kernels.GrownTo(b.v, n) }
 func (b *bools) Reset([]uint32) {}
 func (b *bools) Bytes() int64   { return int64(cap(b.v) + cap(b.null)) }
 
@@ -248,7 +248,7 @@ type boxed struct {
 	v []arrow.Array
 }
 
-func (b *boxed) Resize(n int) { b.v = kernels.Grown(b.v, n) }
+func (b *boxed) Resize(n int) { b.v = kernels.GrownTo(b.v, n) }
 func (b *boxed) Reset(slots []uint32) {
 	for _, s := range slots {
 		b.v[s] = nil
@@ -290,7 +290,7 @@ func (b *boxed) Load(slots []uint32, saved arrow.Array) error {
 // Int64s is a column of plain numbers: weights, counts.
 type Int64s struct{ V []int64 }
 
-func (c *Int64s) Resize(n int) { c.V = kernels.Grown(c.V, n) }
+func (c *Int64s) Resize(n int) { c.V = kernels.GrownTo(c.V, n) }
 func (c *Int64s) Reset(slots []uint32) {
 	for _, s := range slots {
 		c.V[s] = 0

@@ -114,18 +114,8 @@ func weightOf(weights []int64, i int) int64 {
 	return weights[i]
 }
 
-// grow lengthens a slice to n elements, the new ones zero. It doubles the room: append's quarter copies many groups five times.
-func grow[T any](s []T, n int) []T {
-	if n <= len(s) {
-		return s
-	}
-	if n <= cap(s) {
-		return s[:n]
-	}
-	out := kernels.Large(make([]T, max(n, 2*cap(s))))[:n]
-	copy(out, s)
-	return out
-}
+// grow lengthens a slice to n elements, the new ones zero. It doubles the room, unless far more is asked for: append's quarter copies many groups five times.
+func grow[T any](s []T, n int) []T { return kernels.GrownTo(s, n) }
 
 // Together is an accumulator that brings all its groups in order before it saves one of them, so that few at a time would cost as much each time.
 type Together interface{ SavesTogether() }

@@ -59,3 +59,13 @@ func Grown[T any](s []T, n int) []T {
 	}
 	return s[:n]
 }
+
+// GrownTo is Grown for somebody who may have thought about n: if it is ahead of what there is by more than an eighth, there is no more room than that.
+func GrownTo[T any](s []T, n int) []T {
+	if n > cap(s) && n >= cap(s)+cap(s)/8 {
+		more := Large(make([]T, n))
+		copy(more, s)
+		return more
+	}
+	return Grown(s, n)
+}
