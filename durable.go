@@ -49,6 +49,7 @@ type durable struct {
 	epoch   flow.Epoch
 	steps   flow.Step // of the graph at the last barrier
 	due     time.Time
+	holds   bool // of EMIT EVERY: changes wait to be shown
 	kept    keptSince
 	copying *barrier                       // of the epoch that is still being copied
 	paused  time.Duration                  // the longest that the steps stood still for it
@@ -85,7 +86,7 @@ func (d *durable) afterStep() error {
 	}
 	now := d.r.s.clock.Now()
 	pressed := d.r.graph.Pressed() || d.kept.full() // what may not leave memory before a checkpoint has it
-	if now.Before(d.due) && !pressed || d.steps == d.r.graph.Steps() || !d.settled() {
+	if !d.isDue(now, d.r.graph.Holds()) && !pressed || d.steps == d.r.graph.Steps() || !d.settled() {
 		return nil
 	}
 	if d.onItsWay() {
@@ -98,6 +99,30 @@ func (d *durable) afterStep() error {
 	}
 	return d.take()
 }
+
+// isDue reports whether a barrier is to be taken behind the step that has just been, and that holds changes back or not.
+//
+// Of EMIT EVERY it comes right behind the next step that shows: so what is shown is committed at once and not an interval later, and no
+// changes wait in the checkpoint to be shown.
+func (d *durable) isDue(now time.Time, holds bool) bool {
+	shown := d.holds && !holds
+	d.holds = holds
+	if shown && d.follows() && !now.Before(d.due.Add(-d.r.every/8)) {
+		return true
+	}
+	return !now.Before(d.barrierAt())
+}
+
+// barrierAt is when a barrier is due if no step shows anything before.
+func (d *durable) barrierAt() time.Time {
+	if d.holds && d.follows() {
+		return d.due.Add(d.r.every)
+	}
+	return d.due
+}
+
+// follows reports whether barriers follow what is shown, since it is shown as often at least.
+func (d *durable) follows() bool { return d.r.every > 0 && d.r.every <= d.interval() }
 
 // finish takes the last barrier of a run that ends well, and waits until it is through.
 func (d *durable) finish() error {
@@ -143,7 +168,7 @@ func (d *durable) wait(now time.Time) (time.Duration, bool) {
 	case d.copying != nil || d.flying != nil || d.steps == d.r.graph.Steps() || !d.settled():
 		return 0, false
 	}
-	return d.due.Sub(now), true
+	return d.barrierAt().Sub(now), true
 }
 
 // landed is ready when the epoch on its way is through: a barrier may be due by then. While one is being copied it is ready too, as the loop has

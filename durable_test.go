@@ -701,3 +701,49 @@ func TestCopyingWaitsForNoTimer(t *testing.T) {
 		t.Error("nothing wakes the loop")
 	}
 }
+
+// Barriers of EMIT EVERY come right behind the steps that show, as often as they are asked for: nothing waits in a checkpoint to be shown.
+func TestBarriersFollowWhatIsShown(t *testing.T) {
+	const tick = 20 * time.Millisecond
+	for _, c := range []struct {
+		name            string
+		every, interval time.Duration
+		from, to        time.Duration // steps that change something
+		barriers        int           // in twenty seconds
+		holding         int           // of them with changes that wait
+	}{
+		{"as often", time.Second, time.Second, 0, 20 * time.Second, 20, 0},
+		{"oftener", 100 * time.Millisecond, time.Second, 0, 20 * time.Second, 20, 0},
+		{"no divisor", 700 * time.Millisecond, time.Second, 0, 20 * time.Second, 14, 0},
+		{"less often, which is not waited for", 5 * time.Second, time.Second, 0, 20 * time.Second, 19, 19},
+		{"changes end", time.Second, time.Second, 0, 300 * time.Millisecond, 19, 0},
+		{"changes in each step", 0, time.Second, 0, 20 * time.Second, 19, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			start := time.Unix(100, 0).Add(330 * time.Millisecond)
+			d := &durable{r: &runner{every: c.every, cfg: &config{checkpointMS: c.interval.Milliseconds()}}, due: start.Add(c.interval)}
+			var barriers, holding int
+			holds, last := false, start
+			for at := time.Duration(0); at < 20*time.Second; at += tick {
+				now := start.Add(at)
+				if c.every > 0 {
+					shows := now.UnixNano()/int64(c.every) != now.Add(-tick).UnixNano()/int64(c.every)
+					holds = !shows && (holds || at >= c.from && at < c.to)
+				}
+				if !d.isDue(now, holds) {
+					continue
+				}
+				if barriers++; holds {
+					holding++
+				}
+				if gone := now.Sub(last); gone > 2*c.interval {
+					t.Errorf("%v without a barrier", gone)
+				}
+				last, d.due = now, now.Add(c.interval)
+			}
+			if barriers < c.barriers-1 || barriers > c.barriers+1 || holding < c.holding-2 || holding > c.holding {
+				t.Errorf("%d barriers of which %d hold changes, not %d and %d", barriers, holding, c.barriers, c.holding)
+			}
+		})
+	}
+}

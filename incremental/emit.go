@@ -51,6 +51,9 @@ func (g *Graph) every(now time.Time, deltas []flow.Delta) []flow.Delta {
 	return deltas
 }
 
+// Holds reports whether changes wait to be shown, of EMIT EVERY.
+func (g *Graph) Holds() bool { return len(g.pending) > 0 }
+
 // compactRows bounds how often pending changes are consolidated, compactParts how many batches wait.
 const (
 	compactRows  = 1 << 16

@@ -32,7 +32,23 @@ func (c *Chunked[T]) Resize(n int) {
 			c.chunks[0] = append(make([]T, 0, 1<<slotBits), c.chunks[0]...)[:1<<slotBits]
 			continue
 		}
-		c.chunks = append(c.chunks, make([]T, 1<<slotBits))
+		c.add((n+slotMask)>>slotBits - len(c.chunks))
+	}
+}
+
+// slabs are how many chunks are made at once where there are many: pieces of one stretch of memory, so that the system may give it large pages.
+const slabs = 32
+
+// add adds chunks, at most so many.
+func (c *Chunked[T]) add(most int) {
+	n := max(1, min(slabs, len(c.chunks)/4, most))
+	if len(c.chunks) >= 2*slabs {
+		n = slabs
+	}
+	all := kernels.Large(make([]T, n<<slotBits))
+	for ; n > 0; n-- {
+		c.chunks = append(c.chunks, all[:1<<slotBits:1<<slotBits])
+		all = all[1<<slotBits:]
 	}
 }
 

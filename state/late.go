@@ -2,9 +2,9 @@ package state
 
 import (
 	"math/bits"
-	"slices"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/kernels"
 )
 
 // lateCopy is a copy of rows that is made behind its barrier, while the table is used: each row is copied as it was at the barrier, those that are
@@ -78,9 +78,20 @@ func (t *Table) copyNow(slots []uint32, gone []int) {
 	}
 }
 
-// there narrows slots to those with rows, in place.
+// there narrows slots to those with rows, in place. All are looked at first, and none waits for another: each look is a miss of the cache.
 func (t *Table) there(slots []uint32) []uint32 {
-	return slices.DeleteFunc(slots, func(s uint32) bool { return !t.Live(s) })
+	t.live = kernels.Sized(t.live, len(slots))
+	for i, s := range slots {
+		t.live[i] = t.heads.At(s).live
+	}
+	n := 0
+	for i, s := range slots {
+		if t.live[i] {
+			slots[n] = s
+			n++
+		}
+	}
+	return slots[:n]
 }
 
 // mark sets the bits of the slots that are listed for later epochs, and counts them. Looking at each row here and there would take long; whether one

@@ -97,19 +97,20 @@ func (t *Table) part(slots []uint32, list *goneRows, gone []int) (Part, error) {
 			hash[i] = h.hash
 		}
 	}
-	for i, s := range slots {
-		switch {
-		case t.Decl.Key == Sequence:
-			keys = binary.BigEndian.AppendUint64(keys, t.heads.At(s).hash)
-		case t.Packed():
-			keys = t.writeKey(s, keys)
-		default:
-			keys = append(keys, t.keys.get(s)...)
+	if t.Packed() {
+		keys = t.writeKeys(slots, ends[1:])
+	} else {
+		for i, s := range slots {
+			if t.Decl.Key == Sequence {
+				keys = binary.BigEndian.AppendUint64(keys, t.heads.At(s).hash)
+			} else {
+				keys = append(keys, t.keys.get(s)...)
+			}
+			if i == 0 {
+				keys = kernels.Ahead(keys, n)
+			}
+			ends[i+1] = int32(len(keys))
 		}
-		if i == 0 {
-			keys = kernels.Ahead(keys, n) // keys of a table are about as long as each other
-		}
-		ends[i+1] = int32(len(keys))
 	}
 	for k, g := range gone {
 		i := len(slots) + k
@@ -246,8 +247,8 @@ func (t *Table) expect(n int) {
 	if t.Decl.Key == RowKey {
 		t.idx.reserve(n - t.n)
 	}
-	for _, c := range t.cols {
 	t.ahead = max(t.ahead, n)
+	for _, c := range t.cols {
 		c.Resize(t.ahead)
 	}
 }

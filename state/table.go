@@ -37,6 +37,7 @@ type Table struct {
 	units *Units    // nil: nor by their owners
 
 	fresh   []int32
+	live    []bool
 	written []byte // the last key that was asked for
 }
 

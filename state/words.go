@@ -255,15 +255,50 @@ func (t *Table) setWords(slot uint32, k *wordKey) {
 // writeKey renders the key of a slot.
 func (t *Table) writeKey(slot uint32, dst []byte) []byte {
 	w := &t.words
-	k := wordKey{nulls: t.heads.At(slot).nulls}
+	return w.append(dst, w.word(slot), slot, t.heads.At(slot).nulls)
+}
+
+// word is the high and the low word of a slot.
+func (w *words) word(slot uint32) [2]uint64 {
 	if w.pack.Two() {
-		at := w.two.At(slot)
-		k.high, k.low = at[0], at[1]
-	} else {
-		k.low = *w.one.At(slot)
+		return *w.two.At(slot)
 	}
+	return [2]uint64{0, *w.one.At(slot)}
+}
+
+// append renders a key.
+func (w *words) append(dst []byte, word [2]uint64, slot uint32, nulls uint8) []byte {
+	var text []byte
 	if w.pack.Text() {
-		k.text = w.texts.get(slot)
+		text = w.texts.get(slot)
 	}
-	return w.pack.AppendKey(dst, k.high, k.low, k.nulls, k.text)
+	return w.pack.AppendKey(dst, word[0], word[1], nulls, text)
+}
+
+// writeKeys renders the keys of slots behind each other, and where each ends. Words are read ahead of being rendered: of slots here and there each is a miss
+// of the cache, which come together when there is little in between.
+func (t *Table) writeKeys(slots []uint32, ends []int32) []byte {
+	w := &t.words
+	var dst []byte
+	var words [128][2]uint64
+	for from := 0; from < len(slots); from += len(words) {
+		piece := slots[from:min(len(slots), from+len(words))]
+		if w.pack.Two() {
+			for i, s := range piece {
+				words[i] = *w.two.At(s)
+			}
+		} else {
+			for i, s := range piece {
+				words[i][1] = *w.one.At(s)
+			}
+		}
+		for i, s := range piece {
+			dst = w.append(dst, words[i], s, t.heads.At(s).nulls)
+			if from+i == 0 {
+				dst = kernels.Ahead(dst, len(slots)) // keys of a table are about as long as each other
+			}
+			ends[from+i] = int32(len(dst))
+		}
+	}
+	return dst
 }

@@ -5,8 +5,8 @@
     make bench CASE=checkpoint/churn                    NEXMark q5 and q9, whose state changes wholly
 
 A grouped sum. Rows of all keys fill the state. Then rows are pushed as fast as they are taken; their keys are drawn
-from a window of as many keys, spread over all of them, as are to change in a second, and the window moves on every
-second. A run is a process; runs without and with checkpoints take turns. Printed are events per second of wall and of
+from a window of an eighth of the keys that are to change in a second, spread over all of them, and the window moves on
+eight times a second: so an epoch of a second has eight to nine eighths of them, wherever it begins. A run is a process; runs without and with checkpoints take turns. Printed are events per second of wall and of
 CPU time with their ratios, the pauses of the loop, what an epoch writes beside the rows that changed in it, all that
 was written to the disk, which has the merging behind the steps in it, and the time and the memory of a restart from the
 last of the checkpoints. A last short run changes a tenth of the keys.
@@ -34,6 +34,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # of a 
 import harness
 
 PUSH = 10_000
+WINDOWS = 8  # a second
 SPREAD = 7_368_787  # a prime: multiples of it go round all keys
 QUERY = "SELECT k, count(*) AS n, sum(v) AS total, max(v) AS most FROM s GROUP BY k EMIT EVERY '1 second'"
 CHURN = ("q5", "q9")
@@ -124,19 +125,20 @@ def child(a: argparse.Namespace) -> dict[str, Any]:
                 stream.push(pa.record_batch({"k": (k := np.arange(at, min(at + 100_000, a.keys))), "v": k % 1000}))
             while run.metrics()["rows_in"] < a.keys or run.metrics()["queue_rows"]:
                 time.sleep(0.05)
-            if a.url:  # the epoch of the load is through, and one behind it
-                epoch = run.metrics()["epoch"]
-                while run.metrics()["epoch"] < epoch + 2:
+            if a.url:  # the epochs of the load are through, and merged
+                epoch, wrote = run.metrics()["epoch"], 0
+                while run.metrics()["epoch"] < epoch + 2 or written() - wrote > 1 << 20:
+                    wrote = written()
                     stream.push(rows(np.zeros(1, dtype=np.int64)))
-                    time.sleep(0.2)
+                    time.sleep(2)
             pushed, wrote = 0, written()
             wall, used = time.perf_counter(), cpu()
             with Epochs(run) as epochs:
                 while (now := time.perf_counter()) - wall < a.seconds:
-                    first = int(now - wall) * a.dirty % max(1, a.keys - a.dirty)
-                    for _ in range(10):
-                        stream.push(rows(first + random.integers(0, a.dirty, PUSH)))
-                        pushed += PUSH
+                    window = a.dirty // WINDOWS
+                    first = int((now - wall) * WINDOWS) * window % max(1, a.keys - window)
+                    stream.push(rows(first + random.integers(0, window, PUSH)))
+                    pushed += PUSH
                 while run.metrics()["queue_rows"]:
                     time.sleep(0.01)
             wall, used, wrote = time.perf_counter() - wall, cpu() - used, written() - wrote

@@ -120,8 +120,8 @@ func grow[T any](s []T, n int) []T { return kernels.GrownTo(s, n) }
 // Together is an accumulator that brings all its groups in order before it saves one of them, so that few at a time would cost as much each time.
 type Together interface{ SavesTogether() }
 
-// saveBytes writes each group as a BLOB.
-func saveBytes(groups []uint32, save func(dst []byte, g uint32) []byte) arrow.Array {
+// saveBytes writes each group, or what is held of it, as a BLOB.
+func saveBytes[T any](groups []T, save func(dst []byte, of T) []byte) arrow.Array {
 	offs := make([]int32, len(groups)+1)
 	var data []byte
 	for i, g := range groups {

@@ -237,8 +237,8 @@ func (s *spanSumAcc) Save(groups []uint32) (arrow.Array, error) {
 
 func (s *spanSumAcc) Load(groups []uint32, saved arrow.Array) error {
 	loadBytes(groups, saved, func(g uint32, b []byte) {
-		for k, part := range s.parts() {
-			part[g].load(b[32*k:])
+		for _, part := range s.parts() {
+			b = part[g].load(b)
 		}
 	})
 	return nil

@@ -367,7 +367,11 @@ func (s *sumAcc) State() types.Type { return types.Binary }
 func (s *sumAcc) Bytes() int64      { return int64(32 * cap(s.acc)) }
 
 func (s *sumAcc) Save(groups []uint32) (arrow.Array, error) {
-	return saveBytes(groups, func(dst []byte, g uint32) []byte { return s.acc[g].save(dst) }), nil
+	sums := make([]wideInt, len(groups))
+	for i, g := range groups { // groups lie here and there: so these reads do not wait for each other
+		sums[i] = s.acc[g]
+	}
+	return saveBytes(sums, func(dst []byte, w wideInt) []byte { return w.save(dst) }), nil
 }
 
 func (s *sumAcc) Load(groups []uint32, saved arrow.Array) error {
@@ -375,17 +379,35 @@ func (s *sumAcc) Load(groups []uint32, saved arrow.Array) error {
 	return nil
 }
 
-// save appends the 32 bytes of the value and its rows.
+// save appends the value, in as few bytes as it has, and its rows: state is mostly sums, and mostly small ones.
 func (w *wideInt) save(dst []byte) []byte {
-	for _, x := range [4]uint64{w.lo, w.mid, uint64(w.hi), uint64(w.rows)} {
-		dst = binary.LittleEndian.AppendUint64(dst, x)
+	n := 24
+	if sign := int64(w.lo) >> 63; w.mid == uint64(sign) && w.hi == sign {
+		n = bits.Len64(w.lo^uint64(sign))/8 + 1
 	}
-	return dst
+	dst = binary.LittleEndian.AppendUint64(append(dst, byte(n)), w.lo)
+	if n > 8 {
+		dst = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(dst, w.mid), uint64(w.hi))
+	} else {
+		dst = dst[:len(dst)-8+n]
+	}
+	return binary.AppendVarint(dst, w.rows)
 }
 
-// load adds what save wrote.
-func (w *wideInt) load(b []byte) {
-	le := binary.LittleEndian
-	w.add(le.Uint64(b), le.Uint64(b[8:]), int64(le.Uint64(b[16:])))
-	w.rows += int64(le.Uint64(b[24:]))
+// load adds what save wrote, and returns what is behind it.
+func (w *wideInt) load(b []byte) []byte {
+	n := int(b[0])
+	value, le := b[1:1+n], binary.LittleEndian
+	if n > 8 {
+		w.add(le.Uint64(value), le.Uint64(value[8:]), int64(le.Uint64(value[16:])))
+	} else {
+		var x [8]byte
+		copy(x[:], value)
+		unused := 64 - 8*n
+		lo := int64(le.Uint64(x[:])<<unused) >> unused
+		w.add(uint64(lo), uint64(lo>>63), lo>>63)
+	}
+	rows, size := binary.Varint(b[1+n:])
+	w.rows += rows
+	return b[1+n+size:]
 }

@@ -1,7 +1,10 @@
 package fn
 
 import (
+	"encoding/binary"
+	"math"
 	"math/big"
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 
@@ -65,5 +68,34 @@ func TestSumsOfWholeNumbers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What a sum saves is short, and is read as it was.
+func TestSavedSums(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	check := func(w wideInt) {
+		saved := w.save(nil)
+		var got wideInt
+		if rest := got.load(saved); got != w || len(rest) > 0 {
+			t.Fatalf("%+v is read as %+v from % x", w, got, saved)
+		}
+		if small := w.hi == w.hi>>63 && w.mid == uint64(w.hi) && int64(w.lo)>>63 == w.hi; small && len(saved) > 1+bits.Len64(w.lo^uint64(w.hi))/8+1+binary.MaxVarintLen64 {
+			t.Fatalf("%+v takes %d bytes", w, len(saved))
+		}
+	}
+	for shift := range 64 {
+		for _, lo := range []int64{1<<shift - 1, 1 << shift, -1 << shift, -1<<shift - 1, math.MinInt64, math.MaxInt64} {
+			for _, rows := range []int64{0, 1, -1, 1 << shift, math.MaxInt64} {
+				check(wideInt{uint64(lo), uint64(lo >> 63), lo >> 63, rows})
+				check(wideInt{uint64(lo), 0, 0, rows})
+				check(wideInt{uint64(lo), ^uint64(0), -1, rows})
+				check(wideInt{uint64(lo), r.Uint64(), int64(r.Uint64()), rows})
+			}
+		}
+	}
+	w := wideInt{lo: 1000, rows: 10}
+	if n := len(w.save(nil)); n != 4 {
+		t.Errorf("%d bytes for 1000 of ten rows", n)
 	}
 }
