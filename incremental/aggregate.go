@@ -42,7 +42,8 @@ type aggregate struct {
 
 	closing *closing
 	timers  *timers
-	closes  []int64 // by slot, where there is a closing
+	closes  []int64    // by slot, where there is a closing
+	later   *state.Due // the groups that have left memory, where there is a closing
 
 	global bool // no keys: one group, always there
 	owner  bool // this instance has that group
@@ -423,15 +424,23 @@ func (a *aggregate) endStep() (negative int64, err error) {
 
 // close ends the groups that the watermark has settled. They are shown now, or were all along.
 func (a *aggregate) close(ctx *Ctx, w flow.Watermark) error {
-	due := a.timers.take(w, a.closes, a.table.Live)
-	if a.when == closed {
-		if show := a.present(due); len(show) > 0 {
-			if err := a.emit(ctx, show); err != nil {
-				return err
+	end := func(due []uint32) error {
+		if a.when == closed {
+			if show := a.present(due); len(show) > 0 {
+				if err := a.emit(ctx, show); err != nil {
+					return err
+				}
 			}
 		}
+		return a.drop(due)
 	}
-	return a.drop(due)
+	if err := end(a.timers.take(w, a.closes, a.table.Live)); err != nil {
+		return err
+	}
+	return endOut(a.later, a.table, w, func(due []uint32) error {
+		a.grow()
+		return end(due)
+	})
 }
 
 func (a *aggregate) emit(ctx *Ctx, slots []uint32) error {
@@ -561,18 +570,15 @@ func (a *aggregate) Tables() []state.Stored {
 	return out
 }
 
-// evictable: timers hold groups by slot, and the one group of all rows is always needed.
+// evictable: the one group of all rows is always needed.
 func (a *aggregate) evictable() []evicted {
-	if a.closing != nil {
-		return nil
-	}
 	var tables together
 	if !a.global {
-		tables = append(tables, coldGroups{a.table, a})
+		tables = append(tables, coldTable{a.table, a.limited, a.leave})
 	}
 	for _, d := range a.distinct {
 		if d != nil {
-			tables = append(tables, coldArgs{d.table, d})
+			tables = append(tables, coldTable{d.table, nil, func(slots []uint32) error { d.unlink(slots); return nil }})
 		}
 	}
 	if len(tables) == 0 {
@@ -581,15 +587,10 @@ func (a *aggregate) evictable() []evicted {
 	return []evicted{tables}
 }
 
-// coldGroups lets groups leave memory.
-type coldGroups struct {
-	*state.Table
-	a *aggregate
-}
-
-func (c coldGroups) Limit(in *state.Cold, path string, bytes int64) {
-	c.Table.Limit(in, path, bytes)
-	c.OnLeave(c.a.leave)
+func (a *aggregate) limited(in *state.Cold) {
+	if a.closing != nil {
+		a.later = state.NewDue(in)
+	}
 }
 
 // leave forgets what is derived of groups that are about to leave memory.
@@ -601,7 +602,16 @@ func (a *aggregate) leave(slots []uint32) error {
 			}
 		}
 	}
-	return nil
+	if a.closing == nil {
+		return nil
+	}
+	a.timers.leftSlots(a.closes, slots)
+	return putOff(a.later, a.table, slots, a.closingTimes)
+}
+
+// closingTimes are those of groups, by their keys.
+func (a *aggregate) closingTimes(slots []uint32) []int64 {
+	return a.closing.at(keysOf(a.table, a.keyTypes, slots))
 }
 
 func (a *aggregate) Restored(*fn.Env) error {

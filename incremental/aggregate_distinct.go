@@ -214,7 +214,7 @@ func (d *distinctArgs) link(s, group uint32) {
 	}
 }
 
-// unlink takes entries out of their chains.
+// unlink takes entries out of their chains, if they are in one.
 func (d *distinctArgs) unlink(slots []uint32) {
 	for _, s := range slots {
 		if int(s) >= len(d.groupOf) || d.groupOf[s] == state.NoSlot {
@@ -275,19 +275,6 @@ func (d *distinctArgs) leave(groups []uint32) error {
 		return nil
 	}
 	return d.table.Leave(d.unchain(groups))
-}
-
-// coldArgs lets entries leave.
-type coldArgs struct {
-	*state.Table
-	d *distinctArgs
-}
-
-func (c coldArgs) Limit(in *state.Cold, path string, bytes int64) {
-	c.Table.Limit(in, path, bytes)
-	if c.d.chained {
-		c.OnLeave(func(slots []uint32) error { c.d.unlink(slots); return nil })
-	}
 }
 
 // endStep drops arguments of weight zero and counts negative ones.

@@ -61,6 +61,7 @@ func (p *partitions) putOff(numbers []uint32) error {
 		}
 		p.closes[n] = never
 	}
+	p.timers.forget(len(numbers), func(n uint32, at int64) bool { return p.closes[n] == at })
 	return p.later.Add(p.table, first, times)
 }
 
@@ -121,19 +122,6 @@ func (p *partitions) settle(env *fn.Env, w flow.Watermark, end func(parts []uint
 			return err
 		}
 	}
-}
-
-// found are the rows of those of some keys that are in memory.
-func found(t *state.Table, k state.Keys) []uint32 {
-	slots := make([]uint32, k.Len())
-	t.Find(k, slots)
-	out := slots[:0]
-	for _, s := range slots {
-		if s != state.NoSlot {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 // all gives all partitions to end, which drops them; those that have left memory some at a time.

@@ -22,6 +22,7 @@ type distinct struct {
 	closing *closing
 	timers  *timers
 	closes  *state.Int64s // the watermark that settles the row
+	later   *state.Due    // the rows that have left memory, where there is a closing
 	touched []uint32
 	slots   []uint32
 }
@@ -101,6 +102,9 @@ func (d *distinct) Advance(ctx *Ctx, w flow.Watermark) error {
 	d.touched = d.touched[:0]
 	if d.closing != nil {
 		d.seen.Delete(d.timers.take(w, d.closes.V, d.seen.Live))
+		if err := endOut(d.later, d.seen, w, func(due []uint32) error { d.seen.Delete(due); return nil }); err != nil {
+			return err
+		}
 	}
 	if negative > 0 {
 		return ctx.missing("distinct", negative)
@@ -110,12 +114,23 @@ func (d *distinct) Advance(ctx *Ctx, w flow.Watermark) error {
 
 func (d *distinct) Tables() []state.Stored { return []state.Stored{d.seen} }
 
-// evictable: timers hold rows by slot.
 func (d *distinct) evictable() []evicted {
-	if d.closing != nil {
-		return nil
+	if d.closing == nil {
+		return []evicted{d.seen}
 	}
-	return []evicted{d.seen}
+	return []evicted{coldTable{d.seen, func(in *state.Cold) { d.later = state.NewDue(in) }, d.leave}}
+}
+
+// leave notes when rows that leave memory are settled.
+func (d *distinct) leave(slots []uint32) error {
+	d.timers.forget(len(slots), func(s uint32, at int64) bool { return d.seen.Live(s) && coarse(d.closes.V[s]) == at })
+	return putOff(d.later, d.seen, slots, func(slots []uint32) []int64 {
+		times := make([]int64, len(slots))
+		for i, s := range slots {
+			times[i] = coarse(d.closes.V[s])
+		}
+		return times
+	})
 }
 
 func (d *distinct) Restored(*fn.Env) error {

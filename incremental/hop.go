@@ -43,6 +43,7 @@ type hopAggregate struct {
 	fresh   func(i int) fn.Accumulator
 	timers  *timers
 	closes  []int64
+	later   *state.Due // the slices that have left memory
 	slots   []uint32
 	hash    []uint64
 	group   []uint8
@@ -154,6 +155,9 @@ func (h *hopAggregate) Process(_ *Ctx, _ int, in Batch) error {
 	}
 	k := h.enc.encode(key, in.N, h.hash)
 	k.Group = h.group
+	if err := h.table.Fetch(k); err != nil {
+		return err
+	}
 	fresh := h.table.Upsert(k, h.slots)
 	h.table.Before(h.slots)
 	if h.windows.when == changelog {
@@ -188,11 +192,16 @@ func (h *hopAggregate) setTimers(pieces arrow.Array, rows []int32, slots []uint3
 	if len(rows) == 0 {
 		return
 	}
-	for i, at := range (closing{0, h.width}).at([]arrow.Array{kernels.Take(pieces, rows)}) {
+	for i, at := range h.closing(kernels.Take(pieces, rows)) {
 		s := slots[rows[i]]
 		h.closes[s] = at
 		h.timers.add(at, s)
 	}
+}
+
+// closing is when slices are settled.
+func (h *hopAggregate) closing(pieces arrow.Array) []int64 {
+	return closing{0, h.width}.at([]arrow.Array{pieces})
 }
 
 func (h *hopAggregate) Advance(ctx *Ctx, w flow.Watermark) error {
@@ -202,13 +211,25 @@ func (h *hopAggregate) Advance(ctx *Ctx, w flow.Watermark) error {
 		due = h.timers.take(w, h.closes, h.table.Live)
 	}
 	h.touched = h.touched[:0]
-	if len(due) > 0 {
-		if err := h.merge(due); err != nil {
-			return err
-		}
-		h.table.Delete(due)
+	if err := h.settle(due); err != nil {
+		return err
+	}
+	if err := endOut(h.later, h.table, w, h.settle); err != nil {
+		return err
 	}
 	return h.windows.Advance(ctx, w)
+}
+
+// settle adds settled slices to their windows and drops them.
+func (h *hopAggregate) settle(due []uint32) error {
+	if len(due) == 0 {
+		return nil
+	}
+	if err := h.merge(due); err != nil {
+		return err
+	}
+	h.table.Delete(due)
+	return nil
 }
 
 // merge adds settled slices to their windows. A slice has up to size/slide windows, rounded up; the j-th windows of all
@@ -331,6 +352,19 @@ func (h *hopAggregate) Tables() []state.Stored {
 		return h.windows.Tables() // no slice outlives its step
 	}
 	return append(h.windows.Tables(), h.table)
+}
+
+func (h *hopAggregate) evictable() []evicted {
+	if h.windows.when == changelog {
+		return h.windows.evictable()
+	}
+	return append(h.windows.evictable(), coldTable{h.table, func(in *state.Cold) { h.later = state.NewDue(in) }, h.leave})
+}
+
+// leave notes when slices that leave memory are settled.
+func (h *hopAggregate) leave(slots []uint32) error {
+	h.timers.leftSlots(h.closes, slots)
+	return putOff(h.later, h.table, slots, func(slots []uint32) []int64 { return h.closing(keysOf(h.table, h.types, slots)[h.other]) })
 }
 
 func (h *hopAggregate) Restored(env *fn.Env) error {

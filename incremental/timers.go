@@ -26,6 +26,8 @@ type timers struct {
 	times due
 	slots map[int64]*closers
 	last  [8]*closers // of the last adds, by a hash of the time: rows of a few times come together
+	n     int         // slots
+	left  int         // how many of them are of rows that have left memory
 	// marks is told of slots before their closing times are marked, where these are state.
 	marks func(slots []uint32)
 }
@@ -53,6 +55,20 @@ func (t *timers) add(at int64, slot uint32) {
 		c.slots = slices.Grow(c.slots, max(8, len(c.slots))) // doubles: append would copy large ones more often
 	}
 	c.slots = append(c.slots, slot)
+	t.n++
+}
+
+// forget is for rows that have left memory, n of them: their slots go, once they are many. has tells whether a slot has a row of a closing time.
+func (t *timers) forget(n int, has func(slot uint32, at int64) bool) {
+	if t.left += n; t.left < 1024 || t.left < t.n/2 {
+		return
+	}
+	t.n, t.left = 0, 0
+	for at, c := range t.slots {
+		slices.Sort(c.slots) // a slot that was used twice stands there twice
+		c.slots = slices.DeleteFunc(slices.Compact(c.slots), func(s uint32) bool { return !has(s, at) })
+		t.n += len(c.slots)
+	}
 }
 
 // take returns the slots closed by w, each once and the earliest first, and marks them. closes are the closing times by slot.
@@ -68,6 +84,7 @@ func (t *timers) take(w flow.Watermark, closes []int64, live func(slot uint32) b
 		at := heap.Pop(&t.times).(int64)
 		due := t.slots[at]
 		delete(t.slots, at)
+		t.n -= len(due.slots)
 		out = slices.Grow(out, len(due.slots))
 		if t.marks != nil {
 			t.marks(due.slots)

@@ -51,6 +51,9 @@ func (d *Due) at(time int64) []byte {
 	return binary.BigEndian.AppendUint64(append(make([]byte, 0, len(d.pre)+40), d.pre...), uint64(time)^1<<63)
 }
 
+// dueRows is how many keys are taken at a time.
+const dueRows = 1 << 11
+
 // Take gives some of the keys whose time is up, the earliest first, and none when there are no more. It does not give them again.
 func (d *Due) Take(now int64) (k Keys, err error) {
 	if d == nil || !d.any || d.least > now {
@@ -62,7 +65,7 @@ func (d *Due) Take(now int64) (k Keys, err error) {
 	d.any = false
 	if err := d.store.Range(from, to, func(p Pair) bool {
 		time := int64(binary.BigEndian.Uint64(p.Key[len(d.pre):]) ^ 1<<63)
-		if time > now || k.Len() == fetchRows {
+		if time > now || k.Len() == dueRows {
 			d.any, d.least, to = true, time, p.Key
 			return false
 		}
