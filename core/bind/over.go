@@ -1,0 +1,173 @@
+package bind
+
+import (
+	"fmt"
+
+	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/plan"
+	"github.com/riverbed/riverbed/core/sql"
+	"github.com/riverbed/riverbed/core/types"
+)
+
+// windowFunction describes a function that only exists with OVER.
+type windowFunction struct {
+	min, max int // arguments
+	returns  func(args []expr.Expr) types.Type
+}
+
+func returning(t types.Type) func([]expr.Expr) types.Type {
+	return func([]expr.Expr) types.Type { return t }
+}
+
+func firstType(args []expr.Expr) types.Type { return args[0].Type() }
+
+var windowFunctions = map[string]*windowFunction{
+	"row_number":   {0, 0, returning(types.Int64)},
+	"rank":         {0, 0, returning(types.Int64)},
+	"dense_rank":   {0, 0, returning(types.Int64)},
+	"percent_rank": {0, 0, returning(types.Float64)},
+	"cume_dist":    {0, 0, returning(types.Float64)},
+	"ntile":        {1, 1, returning(types.Int64)},
+	"lag":          {1, 3, firstType},
+	"lead":         {1, 3, firstType},
+	"first_value":  {1, 1, firstType},
+	"last_value":   {1, 1, firstType},
+	"nth_value":    {2, 2, firstType},
+}
+
+// windowCall binds f(…) OVER (…) to a column of the block's Window node.
+func (e *env) windowCall(x *sql.Function, name string) expr.Expr {
+	switch {
+	case e.block == nil || !e.clause.windows:
+		failHint(x.Pos, "compute it in a subquery, or filter with QUALIFY", "%s cannot contain the window function %s", e.clause.name, name)
+	case e.inAgg:
+		fail(x.Pos, "an aggregate cannot contain the window function %s", name)
+	case e.inOver:
+		fail(x.Pos, "window functions cannot be nested: %s is inside another one", name)
+	case x.Nulls == sql.IgnoreNulls:
+		failUnsupported(x.Pos, "IGNORE NULLS")
+	}
+	in := *e
+	in.inOver = true
+	item := plan.WindowItem{Name: name, Pos: x.Pos}
+	if w := windowFunctions[name]; w != nil {
+		if x.Distinct || x.Filter != nil || len(x.OrderBy) > 0 {
+			fail(x.Pos, "%s takes neither DISTINCT nor FILTER nor ORDER BY", name)
+		}
+		item.Args = in.windowArgs(x, name, w)
+		item.Col = plan.Column{Name: name, Type: w.returns(item.Args)}
+	} else {
+		if !isAggregate(name) {
+			e.failNoFunction(x.Pos, name)
+		}
+		if len(x.WithinGroup) > 0 {
+			failUnsupported(x.Pos, "WITHIN GROUP with OVER")
+		}
+		agg := in.aggItem(x, name)
+		item.Agg, item.Col = &agg, agg.Col
+	}
+	spec := e.block.windowSpec(x.Over)
+	for _, p := range spec.PartitionBy {
+		item.Part = append(item.Part, in.bind(p))
+	}
+	item.Order = in.sortItems(spec.OrderBy)
+	item.Frame = in.frame(spec.Frame)
+	bl := e.block
+	for i := range bl.windows {
+		if sameWindow(&bl.windows[i], &item) {
+			return bl.windows[i].Col.Ref()
+		}
+	}
+	item.Col.ID = e.b.id()
+	bl.windows = append(bl.windows, item)
+	return item.Col.Ref()
+}
+
+func (e *env) windowArgs(x *sql.Function, name string, w *windowFunction) []expr.Expr {
+	args := e.positional(x)
+	if len(args) < w.min || len(args) > w.max {
+		want := fmt.Sprint(w.min)
+		if w.max > w.min {
+			want = fmt.Sprintf("%d to %d", w.min, w.max)
+		}
+		fail(x.Pos, "%s takes %s arguments, not %d", name, want, len(args))
+	}
+	switch name {
+	case "ntile":
+		args[0] = e.cast(args[0], types.Int64, x.Pos)
+	case "lag", "lead", "nth_value":
+		if len(args) > 1 {
+			args[1] = e.cast(args[1], types.Int64, x.Pos)
+		}
+		if len(args) > 2 {
+			args[2] = e.cast(args[2], args[0].Type(), x.Pos)
+		}
+	}
+	return args
+}
+
+// windowSpec completes a window that starts from a named one.
+func (bl *block) windowSpec(w *sql.Window) sql.Window {
+	out := *w
+	for depth := 0; !out.Base.IsZero(); depth++ {
+		var base *sql.Window
+		var names []string
+		for _, n := range bl.sel.Windows {
+			names = append(names, n.Name.Name)
+			if sameName(n.Name.Name, out.Base.Name) {
+				base = n.Window
+			}
+		}
+		if base == nil || depth > len(names) {
+			failHint(out.Base.Pos, candidates("windows", out.Base.Name, names), "there is no window %q", out.Base.Name)
+		}
+		if len(out.PartitionBy) == 0 {
+			out.PartitionBy = base.PartitionBy
+		}
+		if len(out.OrderBy) == 0 {
+			out.OrderBy = base.OrderBy
+		}
+		if out.Frame == nil {
+			out.Frame = base.Frame
+		}
+		out.Base = base.Base
+	}
+	return out
+}
+
+// frame prints a frame clause in one form; the default frame is empty.
+func (e *env) frame(f *sql.Frame) string {
+	if f == nil {
+		return ""
+	}
+	bound := func(b sql.Bound) string {
+		if b.Offset == nil {
+			return string(b.Kind)
+		}
+		l, ok := e.constantOf(e.bind(b.Offset))
+		if !ok {
+			fail(b.Offset.Position(), "the offset of a frame must be a constant")
+		}
+		return plan.ExprString(l) + " " + string(b.Kind)
+	}
+	s := string(f.Mode) + " BETWEEN " + bound(f.Start) + " AND " + bound(f.End)
+	if f.Exclude != "" {
+		s += " EXCLUDE " + f.Exclude
+	}
+	if s == "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" {
+		return ""
+	}
+	return s
+}
+
+func sameWindow(a, b *plan.WindowItem) bool {
+	if a.Name != b.Name || a.Frame != b.Frame || len(a.Order) != len(b.Order) || (a.Agg == nil) != (b.Agg == nil) {
+		return false
+	}
+	for i := range a.Order {
+		if a.Order[i].Key != b.Order[i].Key || !same(a.Order[i].Expr, b.Order[i].Expr) {
+			return false
+		}
+	}
+	return sameList(a.Args, b.Args) && sameList(a.Part, b.Part) && (a.Agg == nil || sameAgg(a.Agg, b.Agg))
+}
