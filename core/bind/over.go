@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/plan"
@@ -11,7 +12,9 @@ import (
 
 // windowFunction describes a function that only exists with OVER.
 type windowFunction struct {
-	min, max int // arguments
+	min, max int  // arguments
+	framed   bool // it sees the frame, not the partition
+	values   bool // it takes a value of a row: NULLs can be ignored
 	returns  func(args []expr.Expr) types.Type
 }
 
@@ -22,17 +25,17 @@ func returning(t types.Type) func([]expr.Expr) types.Type {
 func firstType(args []expr.Expr) types.Type { return args[0].Type() }
 
 var windowFunctions = map[string]*windowFunction{
-	"row_number":   {0, 0, returning(types.Int64)},
-	"rank":         {0, 0, returning(types.Int64)},
-	"dense_rank":   {0, 0, returning(types.Int64)},
-	"percent_rank": {0, 0, returning(types.Float64)},
-	"cume_dist":    {0, 0, returning(types.Float64)},
-	"ntile":        {1, 1, returning(types.Int64)},
-	"lag":          {1, 3, firstType},
-	"lead":         {1, 3, firstType},
-	"first_value":  {1, 1, firstType},
-	"last_value":   {1, 1, firstType},
-	"nth_value":    {2, 2, firstType},
+	"row_number":   {0, 0, false, false, returning(types.Int64)},
+	"rank":         {0, 0, false, false, returning(types.Int64)},
+	"dense_rank":   {0, 0, false, false, returning(types.Int64)},
+	"percent_rank": {0, 0, false, false, returning(types.Float64)},
+	"cume_dist":    {0, 0, false, false, returning(types.Float64)},
+	"ntile":        {1, 1, false, false, returning(types.Int64)},
+	"lag":          {1, 3, false, true, firstType},
+	"lead":         {1, 3, false, true, firstType},
+	"first_value":  {1, 1, true, true, firstType},
+	"last_value":   {1, 1, true, true, firstType},
+	"nth_value":    {2, 2, true, true, firstType},
 }
 
 // windowCall binds f(…) OVER (…) to a column of the block's Window node.
@@ -44,8 +47,6 @@ func (e *env) windowCall(x *sql.Function, name string) expr.Expr {
 		fail(x.Pos, "an aggregate cannot contain the window function %s", name)
 	case e.inOver:
 		fail(x.Pos, "window functions cannot be nested: %s is inside another one", name)
-	case x.Nulls == sql.IgnoreNulls:
-		failUnsupported(x.Pos, "IGNORE NULLS")
 	}
 	in := *e
 	in.inOver = true
@@ -54,6 +55,10 @@ func (e *env) windowCall(x *sql.Function, name string) expr.Expr {
 		if x.Distinct || x.Filter != nil || len(x.OrderBy) > 0 {
 			fail(x.Pos, "%s takes neither DISTINCT nor FILTER nor ORDER BY", name)
 		}
+		if x.Nulls != sql.NullsUnstated && !w.values {
+			fail(x.Pos, "%s looks at no values, so that it takes neither IGNORE NULLS nor RESPECT NULLS", name)
+		}
+		item.IgnoreNulls = x.Nulls == sql.IgnoreNulls
 		item.Args = in.windowArgs(x, name, w)
 		item.Col = plan.Column{Name: name, Type: w.returns(item.Args)}
 	} else {
@@ -70,8 +75,14 @@ func (e *env) windowCall(x *sql.Function, name string) expr.Expr {
 	for _, p := range spec.PartitionBy {
 		item.Part = append(item.Part, in.bind(p))
 	}
-	item.Order = in.sortItems(spec.OrderBy)
-	item.Frame = in.frame(spec.Frame)
+	item.Order = in.windowOrder(spec.OrderBy)
+	frame := in.frame(spec.Frame, item.Order)
+	if w := windowFunctions[name]; w == nil || w.framed {
+		item.Frame = frame
+	}
+	if a := item.Agg; a != nil && a.Fn.Ordering && len(a.Order) == 0 && !a.Distinct {
+		a.Order = item.Order // the rows of a frame come in the order of the window
+	}
 	bl := e.block
 	for i := range bl.windows {
 		if sameWindow(&bl.windows[i], &item) {
@@ -118,8 +129,16 @@ func (bl *block) windowSpec(w *sql.Window) sql.Window {
 				base = n.Window
 			}
 		}
-		if base == nil || depth > len(names) {
-			failHint(out.Base.Pos, candidates("windows", out.Base.Name, names), "there is no window %q", out.Base.Name)
+		name := out.Base
+		switch {
+		case base == nil || depth > len(names):
+			failHint(name.Pos, candidates("windows", name.Name, names), "there is no window %q", name.Name)
+		case len(out.PartitionBy) > 0 && len(base.PartitionBy) > 0:
+			fail(name.Pos, "the window %q has a PARTITION BY, which cannot be replaced", name.Name)
+		case len(out.OrderBy) > 0 && len(base.OrderBy) > 0:
+			fail(name.Pos, "the window %q has an ORDER BY, which cannot be replaced", name.Name)
+		case base.Frame != nil && (out.Frame != nil || len(out.OrderBy) > 0 || len(out.PartitionBy) > 0):
+			failHint(name.Pos, "leave the frame out of the named window", "the window %q has a frame, so that nothing can be added to it", name.Name)
 		}
 		if len(out.PartitionBy) == 0 {
 			out.PartitionBy = base.PartitionBy
@@ -135,33 +154,13 @@ func (bl *block) windowSpec(w *sql.Window) sql.Window {
 	return out
 }
 
-// frame prints a frame clause in one form; the default frame is empty.
-func (e *env) frame(f *sql.Frame) string {
-	if f == nil {
-		return ""
-	}
-	bound := func(b sql.Bound) string {
-		if b.Offset == nil {
-			return string(b.Kind)
-		}
-		l, ok := e.constantOf(e.bind(b.Offset))
-		if !ok {
-			fail(b.Offset.Position(), "the offset of a frame must be a constant")
-		}
-		return plan.ExprString(l) + " " + string(b.Kind)
-	}
-	s := string(f.Mode) + " BETWEEN " + bound(f.Start) + " AND " + bound(f.End)
-	if f.Exclude != "" {
-		s += " EXCLUDE " + f.Exclude
-	}
-	if s == "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" {
-		return ""
-	}
-	return s
+// windowOrder binds the ORDER BY of a window. A constant orders nothing: all rows are peers.
+func (e *env) windowOrder(order []sql.OrderItem) []plan.SortItem {
+	return slices.DeleteFunc(e.sortItems(order), func(o plan.SortItem) bool { return constant(o.Expr) != nil })
 }
 
 func sameWindow(a, b *plan.WindowItem) bool {
-	if a.Name != b.Name || a.Frame != b.Frame || len(a.Order) != len(b.Order) || (a.Agg == nil) != (b.Agg == nil) {
+	if a.Name != b.Name || a.IgnoreNulls != b.IgnoreNulls || len(a.Order) != len(b.Order) || (a.Agg == nil) != (b.Agg == nil) || !sameFrame(a.Frame, b.Frame) {
 		return false
 	}
 	for i := range a.Order {

@@ -290,9 +290,11 @@ type WindowItem struct {
 	Part  []expr.Expr
 	Order []SortItem
 	Tie   []expr.ColID
-	Frame string // printed form of the frame clause; empty is the default
-	Col   Column
-	Pos   errs.Pos
+	Frame *Frame // nil is the default
+	// IgnoreNulls: value functions pass over rows whose argument is NULL.
+	IgnoreNulls bool
+	Col         Column
+	Pos         errs.Pos
 }
 
 // EmitPolicy says when results of an incremental run are shown.

@@ -138,6 +138,8 @@ func Describe(n Node) string {
 			s += " ALL"
 		}
 		return s + " [" + joined(n.Cols, columnText) + "]"
+	case *Unnest:
+		return n.text()
 	case *Window:
 		return "Window " + joined(n.Funcs, windowText)
 	}
@@ -241,7 +243,11 @@ func aggText(a *AggItem) string {
 }
 
 func windowText(w WindowItem) string {
-	s := w.Name + "(" + exprList(w.Args, ", ") + ")"
+	s := w.Name + "(" + exprList(w.Args, ", ")
+	if w.IgnoreNulls {
+		s += " IGNORE NULLS"
+	}
+	s += ")"
 	if w.Agg != nil {
 		s = aggText(w.Agg)
 	}
@@ -252,8 +258,8 @@ func windowText(w WindowItem) string {
 	if len(w.Order) > 0 {
 		over = append(over, "ORDER BY "+sortText(w.Order))
 	}
-	if w.Frame != "" {
-		over = append(over, w.Frame)
+	if w.Frame != nil {
+		over = append(over, w.Frame.String())
 	}
 	return s + " OVER (" + strings.Join(over, " ") + ")" + idList(" tie", w.Tie) + " AS " + columnText(w.Col)
 }

@@ -226,6 +226,8 @@ func (x *exprs) visit(n Node) Node {
 		m := *n
 		m.Part, m.Keys = x.list(n.Part), x.sort(n.Keys)
 		return &m
+	case *Unnest:
+		return n.visit(x)
 	case *Window:
 		m := *n
 		m.Funcs = make([]WindowItem, len(n.Funcs))
@@ -234,7 +236,7 @@ func (x *exprs) visit(n Node) Node {
 				a := x.agg(*f.Agg)
 				f.Agg = &a
 			}
-			f.Args, f.Part, f.Order = x.list(f.Args), x.list(f.Part), x.sort(f.Order)
+			f.Args, f.Part, f.Order, f.Frame = x.list(f.Args), x.list(f.Part), x.sort(f.Order), x.frame(f.Frame)
 			m.Funcs[i] = f
 		}
 		return &m

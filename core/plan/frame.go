@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"github.com/riverbed/riverbed/core/expr"
+)
+
+// FrameMode is what the bounds of a frame count.
+type FrameMode uint8
+
+// The modes: rows, values of the ORDER BY key, groups of peers.
+const (
+	FrameRows FrameMode = iota + 1
+	FrameRange
+	FrameGroups
+)
+
+func (m FrameMode) String() string { return [...]string{"", "ROWS", "RANGE", "GROUPS"}[m] }
+
+// BoundKind is one end of a frame, in the order in which ends may follow each other.
+type BoundKind uint8
+
+// The ends of a frame.
+const (
+	UnboundedPreceding BoundKind = iota + 1
+	Preceding
+	CurrentRow
+	Following
+	UnboundedFollowing
+)
+
+func (k BoundKind) String() string {
+	return [...]string{"", "UNBOUNDED PRECEDING", "PRECEDING", "CURRENT ROW", "FOLLOWING", "UNBOUNDED FOLLOWING"}[k]
+}
+
+// FrameBound is one end of a frame.
+type FrameBound struct {
+	Kind BoundKind
+	// Offset, for PRECEDING and FOLLOWING: a BIGINT of rows or groups; of a RANGE what is added to the key.
+	Offset expr.Expr
+	// Key and Limit, of a RANGE with an offset: the ORDER BY key, and the value of it up to which the frame goes, of one type.
+	Key, Limit expr.Expr
+}
+
+// Exclusion is what EXCLUDE takes out of a frame.
+type Exclusion uint8
+
+// The exclusions.
+const (
+	ExcludeNothing Exclusion = iota
+	ExcludeCurrentRow
+	ExcludeGroup
+	ExcludeTies
+)
+
+func (x Exclusion) String() string {
+	return [...]string{"NO OTHERS", "CURRENT ROW", "GROUP", "TIES"}[x]
+}
+
+// Frame is the rows that a window function sees from a row. A nil frame is the default: from the start of the partition to
+// the last peer of the row, so the whole partition where there is no ORDER BY.
+type Frame struct {
+	Mode       FrameMode
+	Start, End FrameBound
+	Exclude    Exclusion
+}
+
+func (b FrameBound) String() string {
+	if b.Offset == nil {
+		return b.Kind.String()
+	}
+	return ExprString(b.Offset) + " " + b.Kind.String()
+}
+
+func (f *Frame) String() string {
+	s := f.Mode.String() + " BETWEEN " + f.Start.String() + " AND " + f.End.String()
+	if f.Exclude != ExcludeNothing {
+		s += " EXCLUDE " + f.Exclude.String()
+	}
+	return s
+}
+
+// Steps returns the constant offset of a bound that counts rows or groups; before the row it is negative. ok is false for
+// bounds without end and for those that differ from row to row.
+func (b FrameBound) Steps() (n int64, ok bool) {
+	if b.Kind == CurrentRow {
+		return 0, true
+	}
+	l, isLit := b.Offset.(*expr.Lit)
+	if !isLit {
+		return 0, false
+	}
+	n, ok = l.V.(int64)
+	if b.Kind == Preceding {
+		n = -n
+	}
+	return n, ok
+}
+
+func (x *exprs) frame(f *Frame) *Frame {
+	if f == nil {
+		return nil
+	}
+	g := *f
+	for _, b := range []*FrameBound{&g.Start, &g.End} {
+		b.Offset, b.Key, b.Limit = x.one(b.Offset), x.one(b.Key), x.one(b.Limit)
+	}
+	return &g
+}
