@@ -12,7 +12,6 @@ import (
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/kernels"
-	"github.com/riverbed/riverbed/core/rowkey"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -69,9 +68,7 @@ type coldRows struct {
 	has    [Groups]bool // of which this table has put rows there
 	n      int          // rows
 	limit  int64        // bytes in memory, for Restore
-	types  []types.Type
-	exact  []rowkey.Key
-	enc    *rowkey.Encoder
+	codec  *rowCodec
 	seen   seen              // hashes of keys that the store may have: a new key is not asked for
 	marks  Chunked[coldMark] // by slot
 	hand   uint32            // the slot that is looked at next
@@ -103,13 +100,13 @@ func (t *Table) Limit(in *Cold, path string, bytes int64) {
 	if t.Decl.Key != RowKey || t.Len() > 0 {
 		panic(errs.Bug("state", "rows of table %s cannot leave memory", t.Decl.Name))
 	}
-	c := &coldRows{in: in, limit: bytes, exact: make([]rowkey.Key, len(t.cols))}
+	c := &coldRows{in: in, limit: bytes}
 	c.prefix = storePrefix(path, t.Decl.Name)
+	ts := make([]types.Type, len(t.cols))
 	for i, col := range t.cols {
-		c.types = append(c.types, col.State())
-		c.exact[i].Exact = true
+		ts[i] = col.State()
 	}
-	c.enc = rowkey.NewEncoder(c.types, c.exact)
+	c.codec = newRowCodec(ts)
 	t.cold = c
 }
 
@@ -219,10 +216,8 @@ func storeKeys(prefix []byte, t *Table, k *Keys, rows []int32) ([][]byte, []int3
 		}
 		all[i] = mem[from:len(mem):len(mem)]
 	}
-	order := iota32(len(rows))
-	slices.SortFunc(order, func(a, b int32) int { return bytes.Compare(all[a], all[b]) })
 	keys, of := make([][]byte, 0, len(rows)), make([]int32, 0, len(rows))
-	for _, i := range order {
+	for _, i := range storeOrder(len(prefix), all) {
 		if n := len(keys); n == 0 || !bytes.Equal(keys[n-1], all[i]) {
 			keys, of = append(keys, all[i]), append(of, rows[i])
 		}
@@ -260,7 +255,7 @@ func (t *Table) bring(rows []coldRow) ([]uint32, error) {
 
 // columns are the value columns of rows. A value begins with the hash of its key.
 func (c *coldRows) columns(rows []coldRow) []arrow.Array {
-	return rowkey.Decode(c.types, c.exact, len(rows), func(i int) []byte { return rows[i].value[8:] })
+	return c.codec.decode(len(rows), func(i int) []byte { return rows[i].value[8:] })
 }
 
 // Evict lets rows leave memory until the table holds about so many bytes. Nobody may hold a slot.
@@ -411,9 +406,9 @@ func (c *coldRows) pairs(t *Table, slots []uint32) ([]Pair, error) {
 			return nil, errs.New(errs.State, "state store", "column %q of state table %s: %w", t.Decl.Values[i], t.Decl.Name, err)
 		}
 	}
-	rows := c.enc.Encode(cols, len(slots))
-	mem := make([]byte, 0, len(rows.Data)+len(slots)*(len(c.prefix)+32))
-	out := make([]Pair, len(slots))
+	c.codec.from(cols, len(slots))
+	mem := make([]byte, 0, len(slots)*(len(c.prefix)+80))
+	keys, values := make([][]byte, len(slots)), make([][]byte, len(slots))
 	for i, s := range slots {
 		from := len(mem)
 		g := t.Group(s)
@@ -421,10 +416,13 @@ func (c *coldRows) pairs(t *Table, slots []uint32) ([]Pair, error) {
 		c.seen.add(t.Hash(s))
 		mem = append(append(append(mem, c.prefix...), g), t.Key(s)...)
 		to := len(mem)
-		mem = append(binary.BigEndian.AppendUint64(mem, t.Hash(s)), rows.Row(i)...)
-		out[i] = Pair{mem[from:to:to], mem[to:len(mem):len(mem)]}
+		mem = c.codec.append(binary.BigEndian.AppendUint64(mem, t.Hash(s)), i)
+		keys[i], values[i] = mem[from:to:to], mem[to:len(mem):len(mem)]
 	}
-	slices.SortFunc(out, func(a, b Pair) int { return bytes.Compare(a.Key, b.Key) })
+	out := make([]Pair, len(slots))
+	for i, at := range storeOrder(len(c.prefix), keys) {
+		out[i] = Pair{keys[at], values[at]}
+	}
 	return out, nil
 }
 

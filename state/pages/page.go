@@ -9,34 +9,50 @@ import (
 	"github.com/riverbed/riverbed/state"
 )
 
-// A page is a checksum of what follows, its length, the length of the beginning that all keys share, that beginning, and the rows: the length
-// of the key's rest, the rest, the length of the value, and the value.
+// A page is a checksum of its length, what its keys begin with and its keys, up to where these end; then those lengths; the beginning that all keys share; for each row the
+// length of the key's rest, the rest, and the length of the value; and for each row the value and its checksum, which is of the key too. So a value can be
+// replaced by one as long where it lies, and nothing else is read or written.
 
 const (
 	unit   = 4 << 10 // of the file; a page has one or, where a row is larger, more
-	head   = 16      // checksum, length, length of the beginning
+	head   = 20      // checksum, length, length of the beginning, end of the keys
 	filled = unit * 7 / 8
+	sum    = 4 // of a value
 )
 
-// whole reports whether a page is as it was written.
+// whole reports whether a page is as it was written, but for its values.
 func whole(b []byte) bool {
-	return len(b) >= head && int(binary.LittleEndian.Uint32(b[8:])) == len(b) && binary.LittleEndian.Uint64(b) == xxh3.Hash(b[8:])
+	if len(b) < head || int(binary.LittleEndian.Uint32(b[8:])) != len(b) {
+		return false
+	}
+	keys := int(binary.LittleEndian.Uint32(b[16:]))
+	return keys <= len(b) && binary.LittleEndian.Uint64(b) == xxh3.Hash(b[8:keys])
 }
 
 // seal writes the head of a page.
-func seal(b []byte, begin int) {
+func seal(b []byte, begin, keys int) {
 	binary.LittleEndian.PutUint32(b[8:], uint32(len(b)))
 	binary.LittleEndian.PutUint32(b[12:], uint32(begin))
-	binary.LittleEndian.PutUint64(b, xxh3.Hash(b[8:]))
+	binary.LittleEndian.PutUint32(b[16:], uint32(keys))
+	binary.LittleEndian.PutUint64(b, xxh3.Hash(b[8:keys]))
+}
+
+// sumOf is the checksum of a value, of a key with this hash.
+func sumOf(key uint64, value []byte) uint32 { return uint32(xxh3.HashSeed(value, key)) }
+
+// appendValue appends a value and its checksum.
+func appendValue(b []byte, key uint64, value []byte) []byte {
+	return binary.LittleEndian.AppendUint32(append(b, value...), sumOf(key, value))
 }
 
 // rows walks over the rows of a page.
 type rows struct {
-	begin []byte // of all keys
-	rest  []byte // of this one
-	value []byte
-	row   []byte // both, as they lie there
-	left  []byte
+	begin  []byte // of all keys
+	rest   []byte // of this one
+	row    []byte // that and the length of the value, as they lie there
+	value  []byte // with its checksum
+	keys   []byte // that follow
+	values []byte // that follow
 }
 
 func rowsOf(page []byte) rows {
@@ -44,18 +60,37 @@ func rowsOf(page []byte) rows {
 		return rows{}
 	}
 	n := head + int(binary.LittleEndian.Uint32(page[12:]))
-	return rows{begin: page[head:n:n], left: page[n:]}
+	keys := binary.LittleEndian.Uint32(page[16:])
+	return rows{begin: page[head:n:n], keys: page[n:keys], values: page[keys:]}
 }
 
 func (r *rows) next() bool {
-	if len(r.left) == 0 {
+	if len(r.keys) == 0 {
 		return false
 	}
-	row := r.left
-	r.rest, r.left = cutText(r.left)
-	r.value, r.left = cutText(r.left)
-	r.row = row[:len(row)-len(r.left)]
+	row := r.keys
+	r.rest, r.keys = cutText(r.keys)
+	n, at := uint64(r.keys[0]), 1
+	if n >= 0x80 {
+		n, at = binary.Uvarint(r.keys)
+	}
+	r.keys = r.keys[at:]
+	r.row = row[:len(row)-len(r.keys)]
+	end := int(n) + sum
+	r.value, r.values = r.values[:end:end], r.values[end:]
 	return true
+}
+
+// sound reports whether the value of this row, whose key has that hash, is as it was written.
+func (r *rows) sound(key uint64) bool {
+	v, s := r.bare()
+	return sumOf(key, v) == s
+}
+
+// bare is the value without its checksum, and that.
+func (r *rows) bare() ([]byte, uint32) {
+	n := len(r.value) - sum
+	return r.value[:n:n], binary.LittleEndian.Uint32(r.value[n:])
 }
 
 // cutText takes a length and as many bytes.
@@ -87,36 +122,41 @@ func (r *rows) compare(key []byte) int {
 
 // merged is rows on their way into pages; its memory is used again.
 type merged struct {
-	begin []byte // of all keys
-	rows  []byte
-	ends  []int // of each row in rows
-	parts []part
-	made  []page
-	buf   []byte
+	begin  []byte // of all keys
+	keys   []byte // of each row what a page has of it, but for the value
+	values []byte
+	ends   []end
+	parts  []part
+	made   []page
+	buf    []byte
 }
+
+// end is where a row ends in keys and values.
+type end struct{ key, value int }
 
 // part is the rows that become a page, in buf.
 type part struct{ from, to int }
 
 // merge puts changes into the rows of a page.
-func (m *merged) merge(page []byte, changes []state.Pair) {
+func (m *merged) merge(page []byte, changes []state.Pair, hash func(key []byte) uint64) {
 	r := rowsOf(page)
 	shared := common(changes[0].Key, changes[len(changes)-1].Key)
 	if len(page) > 0 {
 		shared = min(common(r.begin, changes[0].Key), common(r.begin, changes[len(changes)-1].Key))
 	}
 	m.begin = append(m.begin[:0], changes[0].Key[:shared]...)
-	m.rows, m.ends = m.rows[:0], m.ends[:0]
+	m.keys, m.values, m.ends = m.keys[:0], m.values[:0], m.ends[:0]
 	added := r.begin[min(shared, len(r.begin)):] // what the rests of keys begin with from now on
 	old := func() {
 		if len(added) == 0 {
-			m.rows = append(m.rows, r.row...)
+			m.keys = append(m.keys, r.row...)
 		} else {
-			m.rows = binary.AppendUvarint(m.rows, uint64(len(added)+len(r.rest)))
-			m.rows = append(append(m.rows, added...), r.rest...)
-			m.rows = appendText(m.rows, r.value)
+			m.keys = binary.AppendUvarint(m.keys, uint64(len(added)+len(r.rest)))
+			m.keys = append(append(m.keys, added...), r.rest...)
+			m.keys = binary.AppendUvarint(m.keys, uint64(len(r.value)-sum))
 		}
-		m.ends = append(m.ends, len(m.rows))
+		m.values = append(m.values, r.value...)
+		m.ends = append(m.ends, end{len(m.keys), len(m.values)})
 	}
 	ok := r.next()
 	for i := range changes {
@@ -133,9 +173,10 @@ func (m *merged) merge(page []byte, changes []state.Pair) {
 			ok = r.next() // replaced
 		}
 		if c.Value != nil {
-			m.rows = appendText(m.rows, c.Key[shared:])
-			m.rows = appendText(m.rows, c.Value)
-			m.ends = append(m.ends, len(m.rows))
+			m.keys = appendText(m.keys, c.Key[shared:])
+			m.keys = binary.AppendUvarint(m.keys, uint64(len(c.Value)))
+			m.values = appendValue(m.values, hash(c.Key), c.Value)
+			m.ends = append(m.ends, end{len(m.keys), len(m.values)})
 		}
 	}
 	for ; ok; ok = r.next() {
@@ -157,7 +198,7 @@ func common(a, b []byte) int {
 // cut makes pages of the rows, of which the first takes keys from first on. Where they are written is open.
 func (m *merged) cut(first string) []page {
 	m.parts, m.made, m.buf = m.parts[:0], m.made[:0], m.buf[:0]
-	total := head + len(m.begin) + len(m.rows)
+	total := head + len(m.begin) + len(m.keys) + len(m.values)
 	if len(m.ends) == 0 {
 		m.made = append(m.made, page{first: first})
 		m.parts = append(m.parts, part{})
@@ -170,8 +211,8 @@ func (m *merged) cut(first string) []page {
 	}
 	for i := 0; i < len(m.ends); {
 		j, size := i, head+len(m.begin)
-		for j < len(m.ends) && (j == i || size+m.ends[j]-m.start(j) <= most) {
-			size += m.ends[j] - m.start(j)
+		for j < len(m.ends) && (j == i || size+m.size(j) <= most) {
+			size += m.size(j)
 			j++
 		}
 		if i > 0 {
@@ -186,15 +227,20 @@ func (m *merged) cut(first string) []page {
 	return m.made
 }
 
-func (m *merged) start(row int) int {
+func (m *merged) start(row int) end {
 	if row == 0 {
-		return 0
+		return end{}
 	}
 	return m.ends[row-1]
 }
 
+func (m *merged) size(row int) int {
+	from, to := m.start(row), m.ends[row]
+	return to.key - from.key + to.value - from.value
+}
+
 func (m *merged) rest(row int) []byte {
-	text, _ := cutText(m.rows[m.start(row):])
+	text, _ := cutText(m.keys[m.start(row).key:])
 	return text
 }
 
@@ -216,14 +262,16 @@ func (m *merged) write(from, to int, some bool) {
 		m.buf = append(m.buf, first[:shared]...)
 	}
 	if shared == 0 {
-		m.buf = append(m.buf, m.rows[m.start(from):m.ends[to-1]]...)
+		m.buf = append(m.buf, m.keys[m.start(from).key:m.ends[to-1].key]...)
 	} else {
 		for i := from; i < to; i++ {
-			rest, left := cutText(m.rows[m.start(i):m.ends[i]])
+			rest, left := cutText(m.keys[m.start(i).key:m.ends[i].key])
 			m.buf = append(appendText(m.buf, rest[shared:]), left...)
 		}
 	}
-	seal(m.buf[at:], len(m.begin)+shared)
+	keys := len(m.buf)
+	m.buf = append(m.buf, m.values[m.start(from).value:m.ends[to-1].value]...)
+	seal(m.buf[at:], len(m.begin)+shared, keys-at)
 }
 
 func (m *merged) page(i int) []byte { return m.buf[m.parts[i].from:m.parts[i].to] }

@@ -1,5 +1,5 @@
 // Package pages keeps a state.Store in pages of a file: sorted rows, some thirty a page, under a directory in memory that knows where each page's
-// keys begin. So a row costs one read, and a change one read and one write, of 4 KB.
+// keys begin. So a row costs one read, and a change one read and one write, of 4 KB; where the row was just read and is as long as it was, one write of the value alone.
 //
 // Invariant: nothing here outlives the process. Nothing is synced; a folder that an earlier process has left is emptied. While somebody looks at
 // the store as it was, neither pages nor the directory's parts are edited: they are replaced.
@@ -10,6 +10,9 @@ import (
 	"os"
 	"sync"
 
+	"github.com/zeebo/xxh3"
+
+	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/state"
 )
@@ -30,13 +33,16 @@ type Store struct {
 	closed  bool
 	broken  error // a change that failed half-way: what is on the disk is not known
 
+	seed   uint64 // of the hashes of keys
+	spots  spots
 	merged merged
 	out    writes
 	read   []byte
+	left   []state.Pair
 }
 
-// Open makes an empty store in a folder.
-func Open(path string) (*Store, error) {
+// Open makes an empty store in a folder. It may remember what it has read in so many bytes; the directory comes to them.
+func Open(path string, memory int64) (*Store, error) {
 	folder, err := state.OpenFolder(path)
 	if err != nil {
 		return nil, err
@@ -45,7 +51,7 @@ func Open(path string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(wrong(err), folder.Close())
 	}
-	return &Store{folder: folder, file: file, dir: newDirectory()}, nil
+	return &Store{folder: folder, file: file, dir: newDirectory(), seed: xxh3.HashString(clock.Unique()), spots: newSpots(memory)}, nil
 }
 
 func wrong(err error) error {
@@ -66,47 +72,53 @@ func (s *Store) Get(keys [][]byte) ([][]byte, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	return s.get(s.dir, keys)
+	out, spots, err := s.get(&s.dir, keys)
+	s.spots.add(spots)
+	return out, err
 }
 
-func (s *Store) get(d directory, keys [][]byte) ([][]byte, error) {
-	out := make([][]byte, len(keys))
+func (s *Store) hash(key []byte) uint64 { return xxh3.HashSeed(key, s.seed) }
+
+// get looks keys up, and says where their values lie.
+func (s *Store) get(d *directory, keys [][]byte) (out [][]byte, spots []spot, err error) {
+	out, spots = make([][]byte, len(keys)), make([]spot, 0, len(keys))
 	var buf, mem []byte
 	for i := 0; i < len(keys); {
 		at := d.find(keys[i])
 		n := d.until(at, len(keys)-i, func(k int) []byte { return keys[i+k] })
-		var err error
-		if buf, err = s.load(d.at(at), buf); err != nil {
-			return nil, err
+		p := d.at(at)
+		if buf, err = s.load(p, buf); err != nil {
+			return nil, nil, err
 		}
-		mem = lookUp(buf, keys[i:i+n], out[i:i+n], mem)
+		r := rowsOf(buf)
+		ok := r.next()
+		for k := i; k < i+n; k++ {
+			order := -1
+			for ok {
+				if order = r.compare(keys[k]); order >= 0 {
+					break
+				}
+				ok = r.next()
+			}
+			if order != 0 {
+				continue
+			}
+			hash := s.hash(keys[k])
+			if !r.sound(hash) {
+				return nil, nil, spoiled()
+			}
+			value, _ := r.bare()
+			if mem == nil || len(value) > cap(mem)-len(mem) { // what is handed out is never nil
+				mem = make([]byte, 0, max(len(value), 64<<10))
+			}
+			from := len(mem)
+			mem = append(mem, value...)
+			out[k] = mem[from:len(mem):len(mem)]
+			spots = append(spots, spot{key: hash, at: p.at, from: uint32(len(buf) - len(r.values) - len(r.value)), bytes: uint32(len(value))})
+		}
 		i += n
 	}
-	return out, nil
-}
-
-// lookUp finds sorted keys among the rows of a page. Values are copied to mem, of which the rest is returned.
-func lookUp(buf []byte, keys, out [][]byte, mem []byte) []byte {
-	r := rowsOf(buf)
-	ok := r.next()
-	for i, k := range keys {
-		for ok && r.compare(k) < 0 {
-			ok = r.next()
-		}
-		if !ok {
-			break
-		}
-		if r.compare(k) != 0 {
-			continue
-		}
-		if mem == nil || len(r.value) > cap(mem)-len(mem) { // what is handed out is never nil
-			mem = make([]byte, 0, max(len(r.value), 64<<10))
-		}
-		n := len(mem)
-		mem = append(mem, r.value...)
-		out[i] = mem[n:len(mem):len(mem)]
-	}
-	return mem
+	return out, spots, nil
 }
 
 // load reads a page. Of one without rows it returns nothing.
@@ -122,9 +134,13 @@ func (s *Store) load(p page, buf []byte) ([]byte, error) {
 		return nil, wrong(err)
 	}
 	if !whole(buf) {
-		return nil, errs.New(errs.State, op, "a page of the store is not as it was written").WithHint("look whether the disk of state_dir is sound; a restart fills the store anew from the last checkpoint")
+		return nil, spoiled()
 	}
 	return buf, nil
+}
+
+func spoiled() error {
+	return errs.New(errs.State, op, "a page of the store is not as it was written").WithHint("look whether the disk of state_dir is sound; a restart fills the store anew from the last checkpoint")
 }
 
 // Apply implements state.Store.
@@ -144,6 +160,11 @@ func (s *Store) Apply(changes []state.Pair) error {
 }
 
 func (s *Store) apply(changes []state.Pair) error {
+	s.spots.next()
+	changes, err := s.patch(changes)
+	if err != nil {
+		return err
+	}
 	for len(changes) > 0 {
 		at := s.dir.find(changes[0].Key)
 		n := s.dir.until(at, len(changes), func(k int) []byte { return changes[k].Key })
@@ -152,7 +173,29 @@ func (s *Store) apply(changes []state.Pair) error {
 		}
 		changes = changes[n:]
 	}
+	clear(s.left)
 	return s.out.flush(s.file)
+}
+
+// patch writes values where they lie, of keys that were read lately, and returns the other changes. Somebody who looks at the store as it was would see it.
+func (s *Store) patch(changes []state.Pair) ([]state.Pair, error) {
+	if s.viewers > 0 {
+		return changes, nil
+	}
+	s.left = s.left[:0]
+	for _, c := range changes {
+		hash := s.hash(c.Key)
+		at, known := s.spots.find(hash, len(c.Value))
+		if !known {
+			s.left = append(s.left, c)
+			continue
+		}
+		s.read = appendValue(s.read[:0], hash, c.Value)
+		if _, err := s.file.WriteAt(s.read, int64(at.at)*unit+int64(at.from)); err != nil {
+			return nil, wrong(err)
+		}
+	}
+	return s.left, nil
 }
 
 // rewrite puts changes into the page that has room for their keys, which becomes several when they are too many.
@@ -163,10 +206,11 @@ func (s *Store) rewrite(at place, changes []state.Pair) error {
 		return err
 	}
 	m := &s.merged
-	m.merge(s.read, changes)
+	m.merge(s.read, changes, s.hash)
 	made := m.cut(old.first)
 	if len(made) == 1 && made[0].bytes > 0 && made[0].bytes <= old.units*unit && s.viewers == 0 {
 		made[0].extent = old.extent
+		s.spots.move(old.extent)
 	} else {
 		s.release(old.extent)
 		for i := range made {
@@ -196,6 +240,7 @@ func (s *Store) take(bytes int) extent {
 
 // release frees what a page had, now or when nobody looks at it any more.
 func (s *Store) release(e extent) {
+	s.spots.move(e)
 	switch {
 	case e.units == 0:
 	case s.viewers > 0:
@@ -220,6 +265,7 @@ func (s *Store) DeleteRange(from, to []byte) error {
 }
 
 func (s *Store) deleteRange(from, to []byte) error {
+	s.spots.next()
 	edges := []place{s.dir.find(from)}
 	if to != nil {
 		if last := s.dir.find(to); last != edges[0] {
@@ -296,6 +342,7 @@ func (s *Store) fill(next func() (state.Pair, bool), replace bool) (err error) {
 	old, waiting, made := s.dir.shared(), len(s.wait), []extent(nil)
 	s.viewers++
 	s.made = &made
+	s.spots.forget()
 	defer func() {
 		s.made = nil
 		if err != nil {
@@ -353,7 +400,8 @@ func (v *view) Get(keys [][]byte) ([][]byte, error) {
 	if err := v.s.check(); err != nil {
 		return nil, err
 	}
-	return v.s.get(v.dir, keys)
+	out, _, err := v.s.get(&v.dir, keys)
+	return out, err
 }
 
 func (v *view) Range(from, to []byte, visit func(state.Pair) bool) error {
@@ -376,7 +424,10 @@ func (v *view) Range(from, to []byte, visit func(state.Pair) bool) error {
 				continue
 			case to != nil && string(k) >= string(to):
 				return nil
-			case !visit(state.Pair{Key: k, Value: r.value[:len(r.value):len(r.value)]}):
+			case !r.sound(v.s.hash(k)):
+				return spoiled()
+			}
+			if value, _ := r.bare(); !visit(state.Pair{Key: k, Value: value}) {
 				return nil
 			}
 		}

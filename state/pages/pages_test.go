@@ -10,7 +10,7 @@ import (
 
 func TestPages(t *testing.T) {
 	statetest.RunDisk(t, func(path string) (state.Store, error) {
-		s, err := pages.Open(path)
+		s, err := pages.Open(path, 1<<16)
 		if err != nil {
 			return nil, err
 		}
@@ -19,5 +19,5 @@ func TestPages(t *testing.T) {
 }
 
 func BenchmarkPages(b *testing.B) {
-	statetest.Bench(b, func(path string, _ int64) (state.Store, error) { return pages.Open(path) })
+	statetest.Bench(b, func(path string, cache int64) (state.Store, error) { return pages.Open(path, cache/4) })
 }

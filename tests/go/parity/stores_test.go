@@ -39,7 +39,7 @@ func opener(kind string) func() (state.Store, error) {
 			dir := filepath.Join(storeDir, "each")
 			switch n % 4 {
 			case 1:
-				return open(pages.Open(filepath.Join(dir, "pages")))
+				return open(pages.Open(filepath.Join(dir, "pages"), 1<<16))
 			case 2:
 				return open(pebble.Open(filepath.Join(dir, "pebble"), 1<<20))
 			case 3:
