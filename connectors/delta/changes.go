@@ -16,6 +16,7 @@ import (
 
 // item is rows of one file that come or go with a version.
 type item struct {
+	s      *stream
 	file   *dataFile
 	weight int64 // 1 or -1; 0: the file says so itself, row by row
 	// than: the rows are those that the file's vector hides and this one, of the same file, does not. Otherwise those that the file's vector leaves.
@@ -76,8 +77,9 @@ func (s *snapshot) changes(a *actions) []item {
 // changeType is the column of a change data file that says what happened to a row.
 const changeType = "_change_type"
 
-// open opens the item's file and finds which of its rows are meant.
-func (it *item) open(ctx context.Context, s *stream) (src *datafile.File, p datafile.Picks, err error) {
+// Open opens the item's file and finds which of its rows are meant.
+func (it *item) Open(ctx context.Context) (src *datafile.File, p datafile.Picks, err error) {
+	s := it.s
 	columns := s.columns
 	if it.weight == 0 {
 		columns = append(columns[:len(columns):len(columns)], column{Field: types.Field{Name: changeType, Type: types.String}, physical: changeType})
@@ -102,8 +104,17 @@ func (it *item) open(ctx context.Context, s *stream) (src *datafile.File, p data
 	return src, p, nil
 }
 
-// weigh gives rows their weights, where the stream has any.
-func (it *item) weigh(b arrow.RecordBatch, s *stream) (arrow.RecordBatch, error) {
+// Weigh gives rows their weights, where the stream has any.
+func (it *item) Weigh(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	out, err := it.weigh(b)
+	if err != nil {
+		return nil, errs.Because(err, errs.Source, "read", "", "the file %q of the Delta table %q", it.file.Path, it.s.table.path)
+	}
+	return out, nil
+}
+
+func (it *item) weigh(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	s := it.s
 	n := int(b.NumRows())
 	cols := b.Columns()
 	weights := make([]int64, n)

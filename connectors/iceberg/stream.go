@@ -2,9 +2,7 @@ package iceberg
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -31,9 +29,9 @@ type stream struct {
 	*view    // as it was opened: rows of all snapshots are brought into its columns
 	fields   []types.Field
 	updating bool
-	start    position
-	opened   int64  // when the snapshot that it was opened with was made
-	end      *int64 // the last snapshot to read, 0: none; nil: there is no last one
+	start    datafile.Position // of which a snapshot's changes are named by the snapshot before them, 0 for none: so it holds when they are not there yet
+	opened   int64             // when the snapshot that it was opened with was made
+	end      *int64            // the last snapshot to read, 0: none; nil: there is no last one
 	poll     time.Duration
 	clock    clock.Clock
 }
@@ -61,11 +59,11 @@ func newStream(ctx context.Context, req connectors.OpenRequest) (flow.Stream, er
 	}
 	switch start := req.Settings.String("start"); {
 	case start == "earliest":
-		s.start = position{}
+		s.start = datafile.Position{}
 	case start == "latest" || a.Table.Snapshot == 0:
-		s.start = position{snapshot: a.Table.Snapshot}
+		s.start = datafile.Position{Version: a.Table.Snapshot}
 	default:
-		s.start = position{snapshot: a.Table.Snapshot, whole: true}
+		s.start = datafile.Position{Version: a.Table.Snapshot, Whole: true}
 	}
 	return s, nil
 }
@@ -90,47 +88,21 @@ func (s *stream) UntilLatest(ctx context.Context) (flow.Stream, error) {
 	return &bounded, nil
 }
 
-// position is where the next row is: in the files of a snapshot (whole), or in the changes of the one that follows it; 0 is before the first.
-// A snapshot's changes are named by the snapshot before them, so that the position holds when they are not there yet.
-type position struct {
-	snapshot int64
-	whole    bool
-	item     int   // of the files or changes, in their order
-	row      int64 // of the file, those counted that are not in the table
-}
-
-func (p position) String() flow.Position {
-	kind := 'c'
-	if p.whole {
-		kind = 's'
-	}
-	return flow.Position(fmt.Sprintf("%c%d.%d.%d", kind, p.snapshot, p.item, p.row))
-}
-
-func parsePosition(text flow.Position) (p position, err error) {
-	var kind rune
-	_, err = fmt.Sscanf(string(text), "%c%d.%d.%d", &kind, &p.snapshot, &p.item, &p.row)
-	p.whole = kind == 's'
-	if err != nil || kind != 's' && kind != 'c' || p.item < 0 || p.row < 0 || p.String() != text {
-		return p, errs.New(errs.State, "open", "%q is no position in an Iceberg table", string(text))
-	}
-	return p, nil
-}
-
 // Open begins to read at a position.
 func (s *stream) Open(_ context.Context, _ flow.Split, from flow.Position) (flow.Reader, error) {
 	at := s.start
 	if from != "" {
 		var err error
-		if at, err = parsePosition(from); err != nil {
+		if at, err = datafile.ParsePosition(from, "an Iceberg table"); err != nil {
 			return nil, err
 		}
 	}
-	return &reader{s: s, at: at}, nil
+	return &datafile.Stream{Versions: &reader{s: s}, At: at, Poll: s.poll, Clock: s.clock}, nil
 }
 
 // item is rows of one file that come or go with a snapshot.
 type item struct {
+	r      *reader
 	file   *meta.File
 	weight int64
 	// than: the rows are those that the file's deletes name and this one's, of the same file, do not. Otherwise those that the file's deletes leave.
@@ -140,97 +112,57 @@ type item struct {
 // portion is how many snapshots are asked for at once.
 const portion = 16
 
-// reader reads the snapshots one after another.
+// reader finds what the snapshots do, one after another.
 type reader struct {
 	s       *stream
-	at      position // what is read next
-	next    int64    // the snapshot whose changes are read
-	items   []item   // nil: not looked for yet
 	changes []meta.Change
-	deletes *deletes
-	src     *datafile.File // of the item
-	picks   datafile.Picks
-	unit    *datafile.Unit
-	max     int
-	held    *flow.Rows // rows that are handed out when it is known whether they are the last of their commit
+	deletes *deletes // of the snapshot that is read
 }
 
-func (r *reader) Read(ctx context.Context, limit int) (flow.Rows, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return flow.Rows{}, err
-		}
-		if r.items == nil {
-			if r.s.end != nil && !r.at.whole && r.at.snapshot == *r.s.end {
-				return flow.Rows{}, io.EOF
-			}
-			if ok, err := r.begin(ctx); err != nil {
-				return flow.Rows{}, err
-			} else if !ok {
-				return flow.Rows{Next: r.at.String()}, r.s.clock.Sleep(ctx, r.s.poll)
-			}
-		}
-		rows, err := r.more(ctx, max(limit, 1))
-		if err != nil {
-			return flow.Rows{}, err
-		}
-		out := r.held
-		if r.held = rows; rows == nil { // the end of the snapshot
-			r.at, r.items = position{snapshot: r.next}, nil
-		}
-		if out == nil {
-			continue
-		}
-		if out.TxnOpen = out.TxnOpen && rows != nil; rows == nil {
-			out.Next = r.at.String()
-		}
-		return *out, nil
-	}
+// Ended reports whether the last snapshot to read was read.
+func (r *reader) Ended(at datafile.Position) bool {
+	return r.s.end != nil && !at.Whole && at.Version == *r.s.end
 }
 
-// begin finds out what is to be read; ok is false when there is nothing yet.
-func (r *reader) begin(ctx context.Context) (ok bool, err error) {
-	r.items = []item{}
+// Begin finds out what is to be read; ok is false when there is nothing yet.
+func (r *reader) Begin(ctx context.Context, at datafile.Position) (out []datafile.Item, next datafile.Position, ok bool, err error) {
 	r.deletes = newDeletes(r.s.view)
-	if r.at.whole {
-		a, err := r.s.ask(ctx, meta.Request{Op: "files", Ref: meta.Ref{Snapshot: r.at.snapshot}})
+	if at.Whole {
+		a, err := r.s.ask(ctx, meta.Request{Op: "files", Ref: meta.Ref{Snapshot: at.Version}})
 		if err != nil {
-			r.items = nil
-			return false, r.expired(err)
+			return nil, next, false, expired(err, at)
 		}
 		r.adopt(a.Table)
 		sortFiles(a.Files)
 		for i := range a.Files {
-			r.items = append(r.items, item{file: &a.Files[i], weight: 1})
+			out = append(out, &item{r: r, file: &a.Files[i], weight: 1})
 		}
-		r.next = r.at.snapshot
-		return true, nil
+		return out, datafile.Position{Version: at.Version}, true, nil
 	}
 	if len(r.changes) == 0 {
-		a, err := r.s.ask(ctx, meta.Request{Op: "changes", Ref: meta.Ref{Branch: r.s.branch}, After: r.at.snapshot, Most: portion})
+		a, err := r.s.ask(ctx, meta.Request{Op: "changes", Ref: meta.Ref{Branch: r.s.branch}, After: at.Version, Most: portion})
 		if err != nil {
-			r.items = nil
-			return false, r.expired(err)
+			return nil, next, false, expired(err, at)
 		}
 		r.adopt(a.Table)
 		r.changes = a.Changes
 	}
 	if len(r.changes) == 0 {
-		r.items = nil
 		if r.s.end != nil {
-			return false, errs.New(errs.Source, "read", "the branch %q of the Iceberg table %q no longer leads from the snapshot %d to %d: it was rolled back", r.s.branch, r.s.name, r.at.snapshot, *r.s.end).
+			return nil, next, false, errs.New(errs.Source, "read", "the branch %q of the Iceberg table %q no longer leads from the snapshot %d to %d: it was rolled back", r.s.branch, r.s.name, at.Version, *r.s.end).
 				WithHint("read the table that is there now by a new pipeline")
 		}
-		return false, nil
+		return nil, next, false, nil
 	}
 	c := &r.changes[0]
-	r.changes = r.changes[1:]
-	r.next = c.Snapshot.ID
 	if err := r.s.same(c); err != nil {
-		return false, err
+		return nil, next, false, err
 	}
-	r.items = itemsOf(c)
-	return true, r.onlyAdds(c)
+	if err := r.s.onlyAdds(c); err != nil {
+		return nil, next, false, err
+	}
+	r.changes = r.changes[1:]
+	return r.itemsOf(c), datafile.Position{Version: c.Snapshot.ID}, true, nil
 }
 
 // adopt takes the partition specs of newer metadata: files name theirs by number.
@@ -246,43 +178,41 @@ func (r *reader) adopt(m *meta.Table) {
 }
 
 // expired says what to do when the snapshot that is needed is gone.
-func (r *reader) expired(err error) error {
+func expired(err error, at datafile.Position) error {
 	if kindOf(err) != "expired" {
 		return err
 	}
 	return errs.Because(err, errs.Source, "read", "keep snapshots for longer than a pipeline may stand still (history.expire.max-snapshot-age-ms), and read the table that is there now by a new pipeline",
-		"the changes behind the snapshot %d cannot be read", r.at.snapshot)
+		"the changes behind the snapshot %d cannot be read", at.Version)
 }
 
 // itemsOf are what a snapshot does to the rows of the table: first what goes. One that only writes them anew (replace) does nothing.
-func itemsOf(c *meta.Change) []item {
-	out := []item{}
+func (r *reader) itemsOf(c *meta.Change) (out []datafile.Item) {
 	if c.Snapshot.Operation == "replace" {
-		return out
+		return nil
 	}
 	sortFiles(c.Removed)
 	sortFiles(c.Added)
 	slices.SortFunc(c.Deleted, func(a, b meta.Pair) int { return order(&a.After, &b.After) })
 	for i := range c.Removed {
-		out = append(out, item{file: &c.Removed[i], weight: -1})
+		out = append(out, &item{r: r, file: &c.Removed[i], weight: -1})
 	}
 	for i := range c.Deleted {
 		p := &c.Deleted[i]
-		out = append(out, item{file: &p.After, weight: -1, than: &p.Before}, item{file: &p.Before, weight: 1, than: &p.After})
+		out = append(out, &item{r: r, file: &p.After, weight: -1, than: &p.Before}, &item{r: r, file: &p.Before, weight: 1, than: &p.After})
 	}
 	for i := range c.Added {
-		out = append(out, item{file: &c.Added[i], weight: 1})
+		out = append(out, &item{r: r, file: &c.Added[i], weight: 1})
 	}
 	return out
 }
 
 // onlyAdds refuses what takes rows away from a stream that was promised none would go.
-func (r *reader) onlyAdds(c *meta.Change) error {
-	if r.s.updating || c.Snapshot.Operation == "replace" || len(c.Removed) == 0 && len(c.Deleted) == 0 {
+func (s *stream) onlyAdds(c *meta.Change) error {
+	if s.updating || c.Snapshot.Operation == "replace" || len(c.Removed) == 0 && len(c.Deleted) == 0 {
 		return nil
 	}
-	r.items = nil
-	return errs.New(errs.Source, "read", "the snapshot %d of the Iceberg table %q takes rows away, and the stream is append-only", c.Snapshot.ID, r.s.name).
+	return errs.New(errs.Source, "read", "the snapshot %d of the Iceberg table %q takes rows away, and the stream is append-only", c.Snapshot.ID, s.name).
 		WithHint("leave append_only out when rows of the table are changed or deleted")
 }
 
@@ -334,109 +264,36 @@ func holdsColumn(c, there *datafile.Column, f meta.Field, before bool) error {
 	return holds(c.Parts, f.Fields, before)
 }
 
-// more gives the next rows of the snapshot, or nil at its end.
-func (r *reader) more(ctx context.Context, limit int) (*flow.Rows, error) {
-	if r.max != limit {
-		r.closeUnit() // it goes on at the same row
-		r.max = limit
-	}
-	for {
-		if r.unit == nil {
-			if ok, err := r.open(ctx); err != nil || !ok {
-				return nil, err
-			}
-		}
-		it := &r.items[r.at.item]
-		b, records, err := r.unit.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			r.at.row = r.unit.End
-			r.closeUnit()
-			continue
-		}
-		if err != nil {
-			r.closeUnit()
-			return nil, err
-		}
-		r.at.row = r.unit.Row
-		if b.NumRows() == 0 {
-			continue
-		}
-		rows := &flow.Rows{Batch: r.s.weigh(b, it.weight), Places: r.unit.Places(records), Next: r.at.String(), TxnOpen: !r.at.whole}
-		if n, bytes := r.src.Unit(r.src.UnitOf(r.at.row - 1)); n > 0 {
-			rows.Bytes = bytes * records / n
-		}
-		return rows, nil
-	}
-}
-
-// weigh gives rows their weight, where the stream has any.
-func (s *stream) weigh(b arrow.RecordBatch, weight int64) arrow.RecordBatch {
+// Weigh gives rows their weight, where the stream has any.
+func (it *item) Weigh(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	s := it.r.s
 	if !s.updating {
-		return b
+		return b, nil
 	}
 	weights := make([]int64, b.NumRows())
 	for i := range weights {
-		weights[i] = weight
+		weights[i] = it.weight
 	}
 	cols := append(b.Columns()[:b.NumCols():b.NumCols()], kernels.NewFixed(arrow.PrimitiveTypes.Int64, weights, nil))
-	return array.NewRecordBatch(flow.WithWeights(types.ArrowSchema(s.fields)), cols, b.NumRows())
+	return array.NewRecordBatch(flow.WithWeights(types.ArrowSchema(s.fields)), cols, b.NumRows()), nil
 }
 
-// open begins the unit that holds the next row; ok is false at the snapshot's end.
-func (r *reader) open(ctx context.Context) (ok bool, err error) {
-	for ; r.at.item < len(r.items); r.at.item, r.at.row, r.src = r.at.item+1, 0, nil {
-		it := &r.items[r.at.item]
-		if r.src == nil {
-			if err := r.openItem(ctx, it); err != nil {
-				return false, err
-			}
-		}
-		if r.at.row >= r.src.Rows || r.picks.Within && r.picks.Set.All() == 0 {
-			continue
-		}
-		n := r.src.UnitOf(r.at.row)
-		picks := r.picks
-		if r.at.row > r.src.First(n) {
-			picks.From = r.at.row
-		}
-		r.unit, err = r.src.Project(allOf(r.src.Columns), types.ArrowSchema(r.s.fields)).Open(ctx, datafile.Request{Unit: n, Picks: picks, BatchRows: r.max})
-		if err != nil {
-			r.unit = nil
-		}
-		return err == nil, err
-	}
-	return false, nil
-}
-
-// openItem opens the item's file and finds which of its rows are meant.
-func (r *reader) openItem(ctx context.Context, it *item) error {
-	src, err := r.deletes.v.open(ctx, it.file, r.s.columns)
-	if err != nil {
-		return err
-	}
+// Open opens the item's file and finds which of its rows are meant.
+func (it *item) Open(ctx context.Context) (*datafile.File, datafile.Picks, error) {
 	picks := datafile.Picks{}
-	if picks.Set, err = r.deletes.of(ctx, it.file); err != nil {
-		return err
+	src, err := it.r.deletes.v.open(ctx, it.file, it.r.s.columns)
+	if err != nil {
+		return nil, picks, err
+	}
+	if picks.Set, err = it.r.deletes.of(ctx, it.file); err != nil {
+		return nil, picks, err
 	}
 	if it.than != nil {
-		other, err := r.deletes.of(ctx, it.than)
+		other, err := it.r.deletes.of(ctx, it.than)
 		if err != nil {
-			return err
+			return nil, picks, err
 		}
 		picks.Set, picks.Within = picks.Set.Minus(other), true
 	}
-	r.src, r.picks = src, picks
-	return nil
-}
-
-func (r *reader) closeUnit() {
-	if r.unit != nil {
-		r.unit.Close()
-		r.unit = nil
-	}
-}
-
-func (r *reader) Close() error {
-	r.closeUnit()
-	return nil
+	return src, picks, nil
 }
