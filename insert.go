@@ -63,6 +63,9 @@ func (s *Session) insert(ctx context.Context, cat *scopeCatalog, st *sql.Insert,
 	if err := noReturning(st.Returning); err != nil {
 		return nil, err
 	}
+	if st.Or != "" || st.Conflict != nil {
+		return nil, errs.E(errs.Unsupported, "plan", st.Position(), "ON CONFLICT is not supported yet")
+	}
 	if st.With != nil && st.Query != nil && st.Query.With == nil {
 		q := *st.Query
 		q.With = st.With

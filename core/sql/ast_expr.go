@@ -332,6 +332,7 @@ type OrderItem struct {
 	At
 	All   bool
 	Expr  Expr
+	Asc   bool // written out
 	Desc  bool
 	Nulls NullOrder
 }

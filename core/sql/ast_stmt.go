@@ -100,6 +100,11 @@ const (
 	DropMaterializedView DropKind = "MATERIALIZED VIEW"
 	DropStream           DropKind = "STREAM"
 	DropSink             DropKind = "SINK"
+	DropSchema           DropKind = "SCHEMA"
+	DropSequence         DropKind = "SEQUENCE"
+	DropIndex            DropKind = "INDEX"
+	DropMacro            DropKind = "MACRO"
+	DropMacroTable       DropKind = "MACRO TABLE"
 )
 
 // Drop is DROP kind [IF EXISTS] name.
@@ -115,11 +120,22 @@ type Drop struct {
 type Insert struct {
 	At
 	With      *With
+	Or        string // "", "REPLACE", "IGNORE"
 	Table     Name
+	Alias     Ident
 	Columns   []Ident
 	ByName    bool
 	Query     *Query
+	Conflict  *Conflict // nil when absent
 	Returning []SelectItem
+}
+
+// Conflict is ON CONFLICT [(columns)] DO UPDATE SET … [WHERE …]; without Set it is DO NOTHING.
+type Conflict struct {
+	At
+	Columns []Ident
+	Set     []Assignment
+	Where   Expr
 }
 
 // Update is UPDATE.
@@ -164,6 +180,8 @@ type Merge struct {
 	On     Expr    // or
 	Using  []Ident //
 	Whens  []MergeWhen
+
+	Returning []SelectItem
 }
 
 // MergeMatch is the condition of a MergeWhen.
@@ -185,6 +203,7 @@ const (
 	MergeInsert  MergeAction = "INSERT"
 	MergeDelete  MergeAction = "DELETE"
 	MergeNothing MergeAction = "DO NOTHING"
+	MergeError   MergeAction = "ERROR"
 )
 
 // MergeWhen is WHEN [NOT] MATCHED [AND cond] THEN action.
@@ -195,7 +214,9 @@ type MergeWhen struct {
 	Action  MergeAction
 	Set     []Assignment // UPDATE SET …; empty: all columns by name
 	Columns []Ident      // INSERT (…)
-	Values  []Expr       // VALUES (…); empty: all columns by name
+	Values  []Expr       // VALUES (…); empty: all columns
+	ByName  bool         // the columns of the source go to those of their names
+	Message Expr         // of ERROR; may be absent
 }
 
 // Copy is COPY (query) TO 'path', COPY table TO 'path', COPY table FROM 'path'.

@@ -294,6 +294,10 @@ func Children(n Node) []Node {
 	case *Insert:
 		c.with(n.With)
 		c.query(n.Query)
+		if n.Conflict != nil {
+			c.assignments(n.Conflict.Set)
+			c.expr(n.Conflict.Where)
+		}
 		c.items(n.Returning)
 	case *Update:
 		c.with(n.With)
@@ -316,7 +320,9 @@ func Children(n Node) []Node {
 			c.expr(w.Cond)
 			c.assignments(w.Set)
 			c.expr(w.Values...)
+			c.expr(w.Message)
 		}
+		c.items(n.Returning)
 	case *Copy:
 		c.query(n.Query)
 		c.options(n.Options)
@@ -324,6 +330,38 @@ func Children(n Node) []Node {
 		c.options(n.Options)
 		c = append(c, n.Statement)
 	case *Set:
+		c.expr(n.Value)
+	case *Prepare:
+		c = append(c, n.Statement)
+	case *Execute:
+		c.args(n.Args)
+	case *CreateMacro:
+		for _, b := range n.Bodies {
+			for _, m := range b.Params {
+				c.expr(m.Default)
+			}
+			c.expr(b.Expr)
+			c.query(b.Query)
+		}
+	case *CreateSequence:
+		c.expr(n.Increment, n.Min, n.Max, n.Start)
+	case *CreateIndex:
+		c.expr(n.Keys...)
+	case *Alter:
+		if n.Add != nil {
+			c.expr(n.Add.Default, n.Add.Generated)
+			c.expr(n.Add.Checks...)
+		}
+		c.expr(n.Value)
+		if n.Constraint != nil {
+			c.expr(n.Constraint.Check)
+		}
+	case *Comment:
+		c.expr(n.Text)
+	case *Pragma:
+		c.expr(n.Value)
+		c.args(n.Args)
+	case *SetVariable:
 		c.expr(n.Value)
 	case *Describe:
 		c.query(n.Query)

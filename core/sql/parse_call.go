@@ -304,7 +304,8 @@ func (p *parser) orderBy() []OrderItem {
 		} else {
 			o.Expr = p.expr()
 		}
-		o.Desc = p.acceptAny("ASC", "DESC") == "DESC"
+		direction := p.acceptAny("ASC", "DESC")
+		o.Asc, o.Desc = direction == "ASC", direction == "DESC"
 		if p.accept("NULLS") {
 			switch p.acceptAny("FIRST", "LAST") {
 			case "FIRST":

@@ -53,7 +53,20 @@ func (p *parser) create() Statement {
 		c := &CreateSink{At: at, Relation: p.relation(replace, temp, "the name of the sink")}
 		p.needTypes(c.Columns)
 		return c
-	case "SCHEMA", "MACRO", "FUNCTION", "INDEX", "UNIQUE", "TYPE", "SEQUENCE", "SECRET", "DATABASE":
+	case "SCHEMA":
+		p.next()
+		return p.createSchema(at, replace)
+	case "SEQUENCE":
+		p.next()
+		return p.createSequence(at, replace, temp)
+	case "MACRO", "FUNCTION":
+		p.next()
+		return p.macro(&CreateMacro{At: at, OrReplace: replace, Temp: temp})
+	case "INDEX", "UNIQUE":
+		unique := p.accept("UNIQUE")
+		p.expect("INDEX")
+		return p.createIndex(at, unique)
+	case "TYPE", "SECRET", "DATABASE", "TRIGGER":
 		p.failUnsupported(t.pos, "CREATE "+t.key)
 	}
 	p.failHint(t.pos, errs.DidYouMean(t.text, relationWords), "expected TABLE, STREAM, VIEW, MATERIALIZED VIEW or SINK, found %s", t)
@@ -172,13 +185,25 @@ func (p *parser) drop() Statement {
 		p.next()
 		p.expect("VIEW")
 		d.Kind = DropMaterializedView
-	case "SCHEMA", "MACRO", "FUNCTION", "INDEX", "TYPE", "SEQUENCE", "SECRET", "DATABASE":
+	case "SCHEMA", "INDEX", "SEQUENCE":
+		d.Kind = DropKind(p.next().key)
+	case "MACRO", "FUNCTION":
+		p.next()
+		d.Kind = DropMacro
+		if p.accept("TABLE") {
+			d.Kind = DropMacroTable
+		}
+	case "TYPE", "SECRET", "DATABASE", "TRIGGER":
 		p.failUnsupported(t.pos, "DROP "+t.key)
 	default:
 		p.failExpected("TABLE, STREAM, VIEW, MATERIALIZED VIEW or SINK")
 	}
 	d.IfExists = p.accept("IF", "EXISTS")
-	d.Name = p.qualified("a name")
+	if d.Kind == DropMacro || d.Kind == DropMacroTable {
+		d.Name = p.qualifiedFunction()
+	} else {
+		d.Name = p.qualified("a name")
+	}
 	d.Cascade = p.acceptAny("CASCADE", "RESTRICT") == "CASCADE"
 	return d
 }

@@ -3,11 +3,16 @@ package sql
 func (p *parser) insert(at At, w *With) Statement {
 	s := &Insert{At: at, With: w}
 	p.expect("INSERT")
-	if p.at("OR") {
-		p.failUnsupported(p.peek().pos, "INSERT OR "+p.ahead(1).text)
+	if p.accept("OR") {
+		if s.Or = p.acceptAny("REPLACE", "IGNORE"); s.Or == "" {
+			p.failExpected("REPLACE or IGNORE")
+		}
 	}
 	p.expect("INTO")
 	s.Table = p.qualified("a table, a stream or a sink")
+	if p.accept("AS") {
+		s.Alias = p.name("an alias")
+	}
 	if p.at("(") && !p.queryAfterParen() && p.ahead(1).key != "(" {
 		s.Columns = p.names("a column name")
 	}
@@ -20,10 +25,34 @@ func (p *parser) insert(at At, w *With) Statement {
 		s.Query = p.query()
 	}
 	if p.at("ON", "CONFLICT") {
-		p.failUnsupported(p.peek().pos, "ON CONFLICT")
+		if s.Or != "" {
+			p.fail(p.peek().pos, "INSERT OR %s says already what a conflict does", s.Or)
+		}
+		s.Conflict = p.conflict()
 	}
 	s.Returning = p.returning()
 	return s
+}
+
+func (p *parser) conflict() *Conflict {
+	c := &Conflict{At: p.here()}
+	p.expect("ON", "CONFLICT")
+	if p.at("(") {
+		c.Columns = p.names("a column name")
+		if p.accept("WHERE") {
+			p.failUnsupported(p.peek().pos, "a condition on the rows that conflict")
+		}
+	}
+	p.expect("DO")
+	if p.accept("NOTHING") {
+		return c
+	}
+	p.expect("UPDATE", "SET")
+	c.Set = p.assignments()
+	if p.accept("WHERE") {
+		c.Where = p.expr()
+	}
+	return c
 }
 
 func (p *parser) returning() []SelectItem {
@@ -101,6 +130,7 @@ func (p *parser) merge(at At, w *With) Statement {
 	if len(s.Whens) == 0 {
 		p.failExpected("'WHEN'")
 	}
+	s.Returning = p.returning()
 	return s
 }
 
@@ -129,11 +159,26 @@ func (p *parser) mergeWhen() MergeWhen {
 		w.Action = MergeNothing
 	case p.accept("UPDATE"):
 		w.Action = MergeUpdate
+		if p.accept("BY", "NAME") {
+			w.ByName = true
+		} else {
+			p.accept("BY", "POSITION")
+		}
 		if p.accept("SET") && !p.accept("*") {
 			w.Set = p.assignments()
 		}
+	case p.accept("ERROR"):
+		w.Action = MergeError
+		if !p.atAny("WHEN", "RETURNING", ";") && p.peek().kind != tokEnd {
+			w.Message = p.expr()
+		}
 	case p.accept("INSERT"):
 		w.Action = MergeInsert
+		if p.accept("BY", "NAME") {
+			w.ByName = true
+		} else {
+			p.accept("BY", "POSITION")
+		}
 		if p.accept("*") {
 			break
 		}

@@ -35,6 +35,10 @@ func (p *parser) primary() Expr {
 	case p.accept("?"):
 		p.params++
 		return &Param{At: at, Index: p.params}
+	case p.at(":"):
+		if x := p.colonParam(at); x != nil {
+			return x
+		}
 	case p.at("("):
 		return p.paren()
 	case p.accept("["):
@@ -194,6 +198,19 @@ func (p *parser) until(closing string, item func()) {
 	}
 }
 
+// comprehension reads the rest of [e FOR x, i IN l IF c], where i counts the elements of l: condition and result are computed
+// side by side before the filter.
+func (p *parser) comprehension(at At, params []Ident, source, result Expr) Expr {
+	name := func(s string) Ident { return Ident{At: at, Name: s} }
+	part := func(field string) *Lambda {
+		return &Lambda{At: at, Params: []Ident{name("item")}, Body: &ColumnRef{At: at, Parts: Name{name("item"), name(field)}}}
+	}
+	both := &Struct{At: at, Fields: []StructField{{Name: name("filter"), Value: p.expr()}, {Name: name("result"), Value: result}}}
+	p.expect("]")
+	items := call(at, "list_transform", source, &Lambda{At: at, Params: params, Body: both})
+	return call(at, "list_transform", call(at, "list_filter", items, part("filter")), part("result"))
+}
+
 // listLiteral reads a, b] or the comprehension e FOR x IN l IF c].
 func (p *parser) listLiteral(at At) Expr {
 	list := &List{At: at}
@@ -209,6 +226,9 @@ func (p *parser) listLiteral(at At) Expr {
 		p.expect("IN")
 		source := p.climb(precIs)
 		if p.accept("IF") {
+			if len(params) > 1 {
+				return p.comprehension(at, params, source, first)
+			}
 			source = call(at, "list_filter", source, &Lambda{At: at, Params: params, Body: p.expr()})
 		}
 		p.expect("]")

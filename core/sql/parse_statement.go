@@ -8,12 +8,12 @@ import (
 
 // statementWords start the statements we have, for "did you mean".
 var statementWords = strings.Fields(`SELECT FROM WITH VALUES CREATE DROP INSERT UPDATE DELETE TRUNCATE MERGE COPY EXPLAIN
-	SET RESET DESCRIBE SUMMARIZE SHOW BEGIN COMMIT ROLLBACK`)
+	SET RESET DESCRIBE SUMMARIZE SHOW BEGIN COMMIT ROLLBACK PREPARE EXECUTE DEALLOCATE ALTER COMMENT PRAGMA CALL USE
+	ANALYZE CHECKPOINT VACUUM LOAD INSTALL`)
 
 // foreign are statements of DuckDB that we do not have.
 var foreign = words(`
-	ALTER ANALYZE ATTACH CALL CHECKPOINT COMMENT DEALLOCATE DETACH EXECUTE EXPORT GRANT IMPORT INSTALL LOAD PIVOT
-	PRAGMA PREPARE REVOKE UNPIVOT USE VACUUM`)
+	ATTACH DETACH EXPORT GRANT IMPORT PIVOT REVOKE UNPIVOT`)
 
 func (p *parser) statement() Statement {
 	p.enter()
@@ -47,8 +47,30 @@ func (p *parser) statement() Statement {
 		return p.explain()
 	case "SET":
 		return p.set()
+	case "PREPARE":
+		return p.prepare()
+	case "EXECUTE":
+		return p.execute()
+	case "DEALLOCATE":
+		return p.deallocate()
+	case "ALTER":
+		return p.alter()
+	case "COMMENT":
+		return p.comment()
+	case "PRAGMA":
+		return p.pragma()
+	case "CALL":
+		return p.callStatement()
+	case "USE":
+		return p.use()
+	case "ANALYZE", "ANALYSE", "CHECKPOINT", "FORCE", "VACUUM", "LOAD", "INSTALL":
+		return p.maintain()
 	case "RESET":
 		p.next()
+		if p.at("VARIABLE") && p.ahead(1).kind != tokEnd && p.ahead(1).key != ";" {
+			p.next()
+			return &SetVariable{At: at, Name: p.name("the name of a variable")}
+		}
 		return &Reset{at, p.scope(), p.setting()}
 	case "DESCRIBE", "DESC", "SUMMARIZE":
 		return p.describe()
@@ -135,8 +157,8 @@ func (p *parser) setting() string {
 func (p *parser) set() Statement {
 	at := p.here()
 	p.expect("SET")
-	if p.atAny("VARIABLE", "VARIABLES") {
-		p.failUnsupported(at.Pos, "SET VARIABLE")
+	if p.atAny("VARIABLE", "VARIABLES") && p.ahead(1).key != "=" && p.ahead(1).key != "TO" {
+		return p.setVariable(at)
 	}
 	s := &Set{At: at, Scope: p.scope()}
 	if p.accept("TIME", "ZONE") {

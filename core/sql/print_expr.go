@@ -497,6 +497,7 @@ func (w *printer) orderBy(items []OrderItem) {
 		} else {
 			w.expr(o.Expr, 0)
 		}
+		w.putIf(o.Asc, " ASC")
 		w.putIf(o.Desc, " DESC")
 		w.putIf(o.Nulls == NullsFirst, " NULLS FIRST")
 		w.putIf(o.Nulls == NullsLast, " NULLS LAST")

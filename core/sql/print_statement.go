@@ -6,6 +6,9 @@ import (
 )
 
 func (w *printer) statement(s Statement) {
+	if w.object(s) {
+		return
+	}
 	switch s := s.(type) {
 	case *Query:
 		w.query(s)
@@ -227,8 +230,14 @@ func (w *printer) createView(v *CreateView) {
 
 func (w *printer) insert(s *Insert) {
 	w.with(s.With)
-	w.put("INSERT INTO ")
+	w.put("INSERT ")
+	w.putIf(s.Or != "", "OR ", s.Or, " ")
+	w.put("INTO ")
 	w.name(s.Table)
+	if !s.Alias.IsZero() {
+		w.put(" AS ")
+		w.ident(s.Alias)
+	}
 	if s.Columns != nil {
 		w.put(" ")
 		w.idents(s.Columns)
@@ -239,6 +248,20 @@ func (w *printer) insert(s *Insert) {
 		w.query(s.Query)
 	} else {
 		w.put(" DEFAULT VALUES")
+	}
+	if c := s.Conflict; c != nil {
+		w.put(" ON CONFLICT ")
+		if c.Columns != nil {
+			w.idents(c.Columns)
+			w.put(" ")
+		}
+		if c.Set == nil {
+			w.put("DO NOTHING")
+		} else {
+			w.put("DO UPDATE SET ")
+			w.assignments(c.Set)
+			w.clause(" WHERE ", c.Where)
+		}
 	}
 	w.returning(s.Returning)
 }
@@ -273,6 +296,8 @@ func (w *printer) merge(s *Merge) {
 		w.put(" WHEN ", string(when.Match))
 		w.clause(" AND ", when.Cond)
 		w.put(" THEN ", string(when.Action))
+		w.putIf(when.ByName, " BY NAME")
+		w.clause(" ", when.Message)
 		if when.Set != nil {
 			w.put(" SET ")
 			w.assignments(when.Set)
@@ -287,6 +312,7 @@ func (w *printer) merge(s *Merge) {
 			w.put(")")
 		}
 	}
+	w.returning(s.Returning)
 }
 
 func (w *printer) copyStatement(c *Copy) {
