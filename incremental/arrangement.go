@@ -332,9 +332,14 @@ func (a *arrangement) restored(prepare func(cols []arrow.Array, n int) (Batch, e
 	if a.closing != nil {
 		closes = a.closing.at(in.Cols)
 	}
+	keys := &joinKeys{cols: in.Cols[a.cols:], n: in.N, hash: in.Hash, enc: a.keyEnc}
+	if err := a.fetch(keys); err != nil { // those with rows that left while others came
+		return err
+	}
 	keySlots := make([]uint32, in.N)
-	a.keys.Upsert(a.keyEnc.table.encode(in.Cols[a.cols:], in.N, in.Hash), keySlots)
+	a.keys.Upsert(keys.forTable(), keySlots)
 	a.growKeys()
+	a.units.Changed(keySlots)
 	all := make([]int32, in.N)
 	for i, s := range slots {
 		all[i] = int32(i)

@@ -465,6 +465,7 @@ func (b *bestRows) Restored(env *fn.Env) error {
 	if err := b.partitions(env, in.Cols[b.cols:b.cols+b.nPart], in.N, in.Hash, parts); err != nil {
 		return err
 	}
+	b.parts.units.Changed(parts)
 	b.index(in.Cols[b.cols+b.nPart:], slots, parts)
 	return nil
 }

@@ -1,16 +1,25 @@
 package incremental
 
-import "github.com/riverbed/riverbed/state"
+import (
+	"github.com/riverbed/riverbed/core/fn"
+	"github.com/riverbed/riverbed/state"
+)
 
 // coldArrangement is an arrangement whose rows may leave memory, all of a join key together.
 type coldArrangement struct {
 	*state.Table
-	a *arrangement
+	a    *arrangement
+	join *join
+	side int
 }
 
-func (c coldArrangement) Limit(in *state.Cold, path string, _ int64) {
-	c.a.units = state.NewUnits(c.Table, c.a.keys, in, path)
+func (c coldArrangement) Limit(in *state.Cold, path string, bytes int64) {
+	c.a.units = state.NewUnits(c.Table, c.a.keys, in, path, bytes)
 }
+
+func (c coldArrangement) over() bool                { return c.a.units.Over() }
+func (c coldArrangement) arrange(env *fn.Env) error { return c.join.restored(env, c.side) }
+func (c coldArrangement) undo() error               { return c.a.units.Undo() }
 
 func (c coldArrangement) Stuck() bool { return c.a.units.Stuck() }
 

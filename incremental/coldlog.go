@@ -1,8 +1,8 @@
 package incremental
 
 import (
+	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/kernels"
-	"github.com/riverbed/riverbed/core/types"
 	"github.com/riverbed/riverbed/state"
 )
 
@@ -10,10 +10,18 @@ import (
 type coldLog struct {
 	*state.Log
 	rows *rowLog
-	keys []types.Type
+	join *join
+	side int
 }
 
-func (c coldLog) Limit(in *state.Cold, path string, _ int64) { c.Log.Limit(in, path, c.keys) }
+func (c coldLog) Limit(in *state.Cold, path string, bytes int64) {
+	c.Log.Limit(in, path, c.join.keyKind.types)
+	c.rows.room = bytes
+}
+
+func (c coldLog) over() bool                { return c.Bytes() > c.rows.room }
+func (c coldLog) arrange(env *fn.Env) error { return c.join.restored(env, c.side) }
+func (c coldLog) undo() error               { return c.Undo() }
 
 func (c coldLog) Evict(limit int64) error { return c.rows.evict(limit) }
 

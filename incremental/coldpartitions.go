@@ -16,6 +16,8 @@ type byPartition interface {
 	arrange(env *fn.Env, slots, parts []uint32) error
 	// rowsOf appends the rows of a partition.
 	rowsOf(part uint32, to []uint32) []uint32
+	// Restored is that of the operator.
+	Restored(env *fn.Env) error
 	// leave forgets what is derived of partitions whose rows have left memory.
 	leave(parts []uint32)
 }
@@ -27,13 +29,17 @@ type coldPartitions struct {
 	of           byPartition
 }
 
-func (c coldPartitions) Limit(in *state.Cold, path string, _ int64) {
+func (c coldPartitions) Limit(in *state.Cold, path string, bytes int64) {
 	p := c.parts
-	p.units, p.of = state.NewUnits(c.Table, p.table, in, path), c.of
+	p.units, p.of = state.NewUnits(c.Table, p.table, in, path, bytes), c.of
 	if p.closing != nil {
 		p.later = state.NewDue(in)
 	}
 }
+
+func (c coldPartitions) over() bool                { return c.parts.units.Over() }
+func (c coldPartitions) arrange(env *fn.Env) error { return c.of.Restored(env) }
+func (c coldPartitions) undo() error               { return c.parts.units.Undo() }
 
 func (c coldPartitions) Stuck() bool { return c.parts.units.Stuck() }
 
@@ -56,7 +62,7 @@ func (p *partitions) putOff(numbers []uint32) error {
 	var first []uint32
 	var times []int64
 	for _, n := range numbers {
-		if !p.units.InStore(n) {
+		if p.moves || !p.units.InStore(n) {
 			first, times = append(first, n), append(times, p.closes[n])
 		}
 		p.closes[n] = never

@@ -624,8 +624,12 @@ func (f *firstRows) Restored(env *fn.Env) error {
 	if err != nil || in.N == 0 {
 		return err
 	}
+	if err := f.parts.fetch(env, in.Cols[f.cols:f.cols+f.nPart], in.N, in.Hash); err != nil { // those with rows that left while others came
+		return err
+	}
 	parts := make([]uint32, in.N)
 	f.find(&in, parts)
+	f.parts.units.Changed(parts)
 	f.index(in.Cols[:f.cols], in.Cols[f.cols+f.nPart:], slots, parts)
 	return nil
 }

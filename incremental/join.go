@@ -559,14 +559,14 @@ func (j *join) evictable() (out []evicted) {
 			out = append(out, b.rows)
 		}
 	}
-	for _, a := range j.arranged {
+	for s, a := range j.arranged {
 		if a != nil && a.closing == nil && j.bounded == [2]bool{} {
-			out = append(out, coldArrangement{a.rows, a})
+			out = append(out, coldArrangement{a.rows, a, j, s})
 		}
 	}
-	for _, l := range j.logged {
+	for s, l := range j.logged {
 		if l != nil && l.closing == nil { // the others are short: the watermark drops their rows
-			out = append(out, coldLog{l.rows, l, j.keyKind.types})
+			out = append(out, coldLog{l.rows, l, j, s})
 		}
 	}
 	return out
@@ -575,12 +575,16 @@ func (j *join) evictable() (out []evicted) {
 func (j *join) Tables() []state.Stored { return []state.Stored{j.side[0].table(), j.side[1].table()} }
 
 func (j *join) Restored(env *fn.Env) error {
-	for s, side := range j.side {
-		err := side.restored(func(cols []arrow.Array, n int) (Batch, error) { return j.prepare(env, s, cols, n) })
-		if err != nil {
+	for s := range j.side {
+		if err := j.restored(env, s); err != nil {
 			return err
 		}
 		j.waiting[s] = true // rows may have waited when the snapshot was taken; to judge one twice changes nothing
 	}
 	return nil
+}
+
+// restored rebuilds what is derived from rows of a side that were restored.
+func (j *join) restored(env *fn.Env, side int) error {
+	return j.side[side].restored(func(cols []arrow.Array, n int) (Batch, error) { return j.prepare(env, side, cols, n) })
 }

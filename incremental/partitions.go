@@ -15,6 +15,7 @@ type partitions struct {
 	closing *closing // where a partition column closes; nil: partitions stay
 	timers  *timers
 	closes  []int64 // by number
+	moves   bool    // closing times are the operator's to set, and change
 
 	units *state.Units // nil: rows do not leave memory
 	later *state.Due   // the partitions that have left it, where there is a closing
@@ -30,7 +31,7 @@ func newPartitions(by []expr.Expr, c *closing) *partitions {
 // find writes the number of each row's partition, by its columns, and lists the rows that made one.
 func (p *partitions) find(cols []arrow.Array, n int, hash []uint64, numbers []uint32) (fresh []int32) {
 	fresh = p.table.Upsert(p.enc.encode(cols, n, hash), numbers)
-	if p.closing == nil || len(fresh) == 0 {
+	if p.closing == nil || p.moves || len(fresh) == 0 {
 		return fresh
 	}
 	p.closes = grown(p.closes, p.table.Slots(), never)

@@ -44,7 +44,7 @@ func (r *Restoration) Take(path string, p state.Part) error {
 	return parallel(r.g.opts.Parallelism, len(n.keyed), func(i int) error {
 		for _, t := range n.keyed[i].Tables() {
 			if t.Name() == p.Table {
-				return t.Restore(p, func(group uint8) bool { return owner(int(group), len(n.keyed)) == i })
+				return r.g.restoreTable(n.keyed[i], t, p, func(group uint8) bool { return owner(int(group), len(n.keyed)) == i })
 			}
 		}
 		return errs.New(errs.State, "restore", "the snapshot has a state table %s that the operator has not", p.Table).

@@ -34,6 +34,7 @@ type rowLog struct {
 	asked   []uint64   // scratch: hashes of the rows that look for partners
 	lent    []*logPart // rows in the store that this step has asked for
 	stuck   bool       // parts that had to leave stayed: no checkpoint has their rows
+	room    int64      // how much of the rows there is room for, where they may leave memory
 }
 
 // logPart is a segment with what is derived from it.

@@ -571,8 +571,12 @@ func (t *topN) Restored(env *fn.Env) error {
 	if err != nil || in.N == 0 {
 		return err
 	}
+	if err := t.parts.fetch(env, in.Cols[t.cols:t.cols+t.nPart], in.N, in.Hash); err != nil { // those with rows that left while others came
+		return err
+	}
 	parts := make([]uint32, in.N)
 	t.partitions(&in, parts)
+	t.parts.units.Changed(parts)
 	t.index(in.Cols[t.cols+t.nPart:], allRows(in.N), slots, parts)
 	return nil
 }

@@ -155,6 +155,34 @@ func (c *coldLog) each(use func(group uint8, number uint64, value []byte)) error
 	return nil
 }
 
+// Undo brings all rows back. Their keys are not known, as those of rows that were restored.
+func (l *Log) Undo() error {
+	c := l.cold
+	if c == nil || c.rows == 0 {
+		return nil
+	}
+	s := &Segment{}
+	var values [][]byte
+	if err := c.each(func(group uint8, number uint64, value []byte) {
+		s.groups, s.numbers, values = append(s.groups, group), append(s.numbers, number), append(values, value)
+	}); err != nil {
+		return err
+	}
+	s.Cols, s.n = c.columns(l, values), len(values)
+	l.n += s.n
+	l.replace(len(l.segments), 0, s)
+	for g, has := range c.has {
+		if has {
+			from, to := groupRange(c.pre, uint8(g))
+			if err := c.store.DeleteRange(from, to); err != nil {
+				return err
+			}
+		}
+	}
+	c.rows = 0
+	return nil
+}
+
 // clear drops all rows, and lists them as deleted.
 func (c *coldLog) clear(l *Log) error {
 	if c == nil || c.rows == 0 {

@@ -129,7 +129,7 @@ func (t *Table) part(slots []uint32, list *goneRows, gone []int) (Part, error) {
 			return Part{}, errs.New(errs.State, "snapshot", "column %q of state table %s: %w", t.Decl.Values[i], t.Decl.Name, err)
 		}
 		if len(gone) > 0 {
-			a, err = array.Concatenate([]arrow.Array{a, array.MakeArrayOfNull(memory.DefaultAllocator, a.DataType(), len(gone))}, memory.DefaultAllocator)
+			a, err = array.Concatenate([]arrow.Array{a, kernels.Nulls(a.DataType(), len(gone))}, memory.DefaultAllocator)
 			if err != nil {
 				return Part{}, errs.New(errs.State, "snapshot", "column %q of state table %s: %w", t.Decl.Values[i], t.Decl.Name, err)
 			}
@@ -150,7 +150,12 @@ func (t *Table) Restore(p Part, mine func(group uint8) bool) error {
 	if t.cold != nil {
 		return t.restoreCold(p, mine)
 	}
-	return t.restore(p, mine)
+	empty := t.n == 0
+	err := t.restore(p, mine)
+	if empty && t.units != nil {
+		t.units.expect(p.ahead(mine))
+	}
+	return err
 }
 
 func (t *Table) restore(p Part, mine func(group uint8) bool) error {
@@ -161,7 +166,7 @@ func (t *Table) restore(p Part, mine func(group uint8) bool) error {
 	for g := range own {
 		own[g] = mine(uint8(g))
 	}
-	if t.n == 0 && t.cold == nil { // otherwise not all of them may stay in memory
+	if t.n == 0 && t.cold == nil && t.units == nil { // otherwise not all of them may stay in memory
 		t.expect(p.ahead(mine))
 	}
 	fresh := p.Fresh && t.Decl.Key == RowKey // nobody has the keys

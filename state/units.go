@@ -34,13 +34,14 @@ type Units struct {
 	marks        Chunked[coldMark] // by slot of the owner
 	hand         uint32
 	stuck        bool
+	limit        int64 // bytes in memory, for Restore
 	gone         [][]byte
 	slots        []uint32
 }
 
-// NewUnits lets the rows of a table, which is empty, leave memory by their owners.
-func NewUnits(rows, owners *Table, in *Cold, path string) *Units {
-	u := &Units{rows: rows, owners: owners, in: in, pre: storePrefix(path, rows.Decl.Name), exact: make([]rowkey.Key, len(rows.cols))}
+// NewUnits lets the rows of a table, which is empty, leave memory by their owners. There is room for so many bytes of them.
+func NewUnits(rows, owners *Table, in *Cold, path string, bytes int64) *Units {
+	u := &Units{rows: rows, owners: owners, in: in, limit: bytes, pre: storePrefix(path, rows.Decl.Name), exact: make([]rowkey.Key, len(rows.cols))}
 	for i, col := range rows.cols {
 		u.types = append(u.types, col.State())
 		u.exact[i].Exact = true
@@ -144,6 +145,48 @@ func (u *Units) take(units []Pair) (back Keys, slots [][]uint32, err error) {
 	u.n -= len(ends)
 	u.out -= len(rows)
 	return back, slots, nil
+}
+
+// Over reports whether more is held than there is room for.
+func (u *Units) Over() bool { return u.rows.Bytes() > u.limit }
+
+// expect makes room for the rows to come when, by what the first take, all of them stay in memory.
+func (u *Units) expect(rows int) {
+	if t := u.rows; t.n > 0 && rows > t.used && int64(rows)*(t.Bytes()/int64(t.used)) <= u.limit {
+		t.expect(rows)
+	}
+}
+
+// Undo brings all rows back. What is known of their owners is not.
+func (u *Units) Undo() error {
+	if u.n == 0 {
+		return nil
+	}
+	if err := u.drop(); err != nil {
+		return err
+	}
+	for g, has := range u.has {
+		if !has {
+			continue
+		}
+		var rows []coldRow
+		from, to := groupRange(u.pre, uint8(g))
+		err := u.store.Range(from, to, func(p Pair) bool {
+			rows = appendUnit(rows, p.Value, uint8(g))
+			return true
+		})
+		if err == nil {
+			_, err = u.bring(rows)
+		}
+		if err == nil {
+			err = u.store.DeleteRange(from, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	u.n, u.out = 0, 0
+	return nil
 }
 
 // Open reports whether some owner has left memory, now or before.
