@@ -175,6 +175,8 @@ func build(n plan.Node, env *Env, workers int) (Operator, error) {
 		return newSort(n.Input, n.Keys, n.Tie, n.Offset, n.Limit, env)
 	case *plan.GroupTopN:
 		return newGroupTopN(n, env)
+	case *plan.Window:
+		return newOver(n, env)
 	case *plan.Limit:
 		return newLimit(n, env)
 	case *plan.SetOp:

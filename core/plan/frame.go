@@ -106,3 +106,27 @@ func (x *exprs) frame(f *Frame) *Frame {
 	}
 	return &g
 }
+
+// Spec is how the rows of a node are to stand: its functions' PARTITION BY, and the longest of their ORDER BYs.
+func (n *Window) Spec() WindowItem {
+	best := n.Funcs[0]
+	for _, f := range n.Funcs[1:] {
+		if len(f.Order) > len(best.Order) {
+			best = f
+		}
+	}
+	return WindowItem{Part: best.Part, Order: best.Order, Tie: best.Tie}
+}
+
+// Tied says that what the function gives depends on the order of peers.
+func (f *WindowItem) Tied() bool {
+	switch f.Name {
+	case "rank", "dense_rank", "percent_rank", "cume_dist":
+		return false
+	case "row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value":
+		return true
+	}
+	// An aggregate that takes an order has one of its own.
+	return f.Frame != nil && f.Frame.Mode == FrameRows &&
+		!(f.Frame.Start.Kind == UnboundedPreceding && f.Frame.End.Kind == UnboundedFollowing)
+}

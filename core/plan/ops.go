@@ -118,7 +118,7 @@ var Ops = []*Op{
 	{Name: "union all", Summary: "Give the rows of both inputs.", Batch: yes, Incremental: yes, SQL: "SELECT k FROM a UNION ALL SELECT k FROM b"},
 	{Name: "set operation", Summary: "INTERSECT and EXCEPT.", Batch: yes, Incremental: yes,
 		State: []StateTable{{"setop_rows", "row → weight on each side, weight shown"}}, SQL: "SELECT k FROM a EXCEPT SELECT k FROM b"},
-	{Name: "window function", Summary: "Functions with OVER that are no top-N.", Batch: no(later), Incremental: no(later),
+	{Name: "window function", Summary: "Functions with OVER that are no top-N.", Batch: yes, Incremental: no(later),
 		SQL: "SELECT sum(v) OVER (PARTITION BY k) FROM t"},
 	{Name: "dependent join", Summary: "A subquery for each row. The rules turn it into joins.", Batch: no("the rules give it other forms"),
 		Incremental: no("the rules give it other forms"), SQL: "SELECT * FROM a, LATERAL (SELECT a.k + 1)"},

@@ -76,6 +76,7 @@ var All = []Rule{
 	{"top-N", "Make one operator of ORDER BY and LIMIT.", both, topN},
 	{"push limit", "Stop scans early.", []Mode{Batch}, pushLimit},
 	{"trim ties", "Leave out tie-breaks that a unique key makes idle.", both, trimTies},
+	{"split windows", "Sort once for the window functions that one order serves.", both, splitWindows},
 	{"prune columns", "Read and compute only what is used.", both, prune},
 	{"merge projections", "Make one projection of two.", both, mergeProjects},
 	{"prune columns", "As above, for what merging left unused.", both, prune},
