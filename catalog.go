@@ -128,6 +128,7 @@ type scopeCatalog struct {
 	cat    *catalog
 	ctx    context.Context
 	locals map[string]flow.Relation // by the name of the variable
+	params bind.Params              // of the statement's text
 	used   []*entry                 // what the statement reads, for dependencies
 	// reading: a materialized view is read as its rows; otherwise (in the definition of another view) as its query.
 	reading bool

@@ -313,7 +313,7 @@ func (s *Session) createView(ctx context.Context, cat *scopeCatalog, st *sql.Cre
 		return err
 	}
 	e := &entry{name: c.name, temp: st.Temp, sql: sql.Print(st)}
-	view := &bind.View{Name: c.name, Query: st.Query, SQL: text}
+	view := &bind.View{Name: c.name, Query: st.Query, SQL: text, Params: cat.params}
 	for _, col := range st.Columns {
 		view.Columns = append(view.Columns, col.Name)
 	}
@@ -325,7 +325,7 @@ func (s *Session) createView(ctx context.Context, cat *scopeCatalog, st *sql.Cre
 	}
 	// Binding now finds mistakes now; the plan is made again wherever the view is used.
 	e.view = view
-	if _, err = bind.New(cat, bind.Options{SQL: text}).Query(st.Query); err != nil {
+	if _, err = bind.New(cat, bind.Options{SQL: text, Params: cat.params}).Query(st.Query); err != nil {
 		return err
 	}
 	if err := c.notOf(cat); err != nil {

@@ -41,7 +41,7 @@ type matView struct {
 // they leave it with the view.
 func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, c claim, view *bind.View, st *sql.Query, text string) (*matView, error) {
 	cat.reading = false // views over views are one graph over their sources, so all of a statement is one step
-	bound, err := bind.New(cat, bind.Options{SQL: text}).Query(st)
+	bound, err := bind.New(cat, bind.Options{SQL: text, Params: cat.params}).Query(st)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, c claim, vi
 		return nil, err
 	}
 	v.rows = newZset(v.fields)
-	v.query = &Query{s: s, text: text, bound: bound, live: bound, columns: v.fields, divert: s.cfg.Load().onError == onErrorBad}
+	v.query = &Query{s: s, text: text, params: cat.params, bound: bound, live: bound, columns: v.fields, divert: s.cfg.Load().onError == onErrorBad}
 	if slices.ContainsFunc(plan.Sources(bound.Root), func(src *plan.Source) bool { return src.Stream != nil }) {
 		return v, v.follow()
 	}

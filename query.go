@@ -23,11 +23,12 @@ import (
 
 // Query is a planned SELECT, or the rows that another statement gave. It runs when it is read, and may be read again.
 type Query struct {
-	s     *Session
-	text  string
-	txn   *transaction // in which it was planned; it fails with the query
-	bound *plan.Query  // nil for fixed rows
-	live  *plan.Query  // bound for an incremental run: materialized views are their queries, not their present rows
+	s      *Session
+	text   string
+	params bind.Params  // the values of the text's parameters
+	txn    *transaction // in which it was planned; it fails with the query
+	bound  *plan.Query  // nil for fixed rows
+	live   *plan.Query  // bound for an incremental run: materialized views are their queries, not their present rows
 
 	columns []types.Field // of the result, without the weight
 	fixed   []arrow.RecordBatch
@@ -39,15 +40,15 @@ type Query struct {
 }
 
 func (s *Session) planQuery(ctx context.Context, cat *scopeCatalog, st *sql.Query, text string) (*Query, error) {
-	bound, err := bind.New(cat, bind.Options{SQL: text, Values: cat.values}).Query(st)
+	bound, err := bind.New(cat, bind.Options{SQL: text, Values: cat.values, Params: cat.params}).Query(st)
 	if err != nil {
 		return nil, err
 	}
-	q := &Query{s: s, txn: s.transactionOf(ctx), text: text, bound: bound, live: bound, divert: s.cfg.Load().onError == onErrorBad}
+	q := &Query{s: s, txn: s.transactionOf(ctx), text: text, params: cat.params, bound: bound, live: bound, divert: s.cfg.Load().onError == onErrorBad}
 	q.follows = cat.kept
 	if cat.kept || slices.ContainsFunc(cat.used, func(e *entry) bool { return e.mat != nil }) {
 		following := &scopeCatalog{s: s, cat: cat.cat, ctx: ctx, locals: cat.locals, following: true}
-		if q.live, err = bind.New(following, bind.Options{SQL: text}).Query(st); err != nil {
+		if q.live, err = bind.New(following, bind.Options{SQL: text, Params: cat.params}).Query(st); err != nil {
 			return nil, err
 		}
 	}

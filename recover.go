@@ -222,7 +222,7 @@ func (q *Query) statement() string {
 		text = all[len(all)-1]
 	}
 	text = secretOption.ReplaceAllString(text, "$1'***'")
-	return secretInURL.ReplaceAllString(strings.TrimSpace(text), "$1***@")
+	return secretInURL.ReplaceAllString(strings.TrimSpace(text)+paramText(text, q.params), "$1***@")
 }
 
 // Secrets that a statement may spell out: passwords in URLs, and options whose names say so.

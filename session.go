@@ -27,6 +27,8 @@ type Session struct {
 	loading map[*matView]bool // views that are being made
 	txn     *transaction
 
+	prepared map[string]*prepared // by name in lower case; replaced, never changed
+
 	opened *config // the settings that it began with
 	cfg    atomic.Pointer[config]
 	clock  clock.Clock
@@ -95,20 +97,15 @@ func (s *Session) fnEnv(ctx context.Context) *fn.Env {
 // read; everything else runs at once. The result is nil when the last statement has no rows. locals are relations
 // that only this text sees, behind the catalog's.
 func (s *Session) Query(ctx context.Context, text string, locals map[string]flow.Relation) (*Query, error) {
-	if err := s.usable(); err != nil {
-		return nil, err
-	}
-	q, err := s.statements(ctx, text, locals)
-	if err != nil {
-		s.abort(s.transactionOf(ctx))
-		return nil, errs.As(err).WithSQL(text)
-	}
-	return q, nil
+	return s.QueryWith(ctx, text, nil, locals)
 }
 
-func (s *Session) statements(ctx context.Context, text string, locals map[string]flow.Relation) (*Query, error) {
+func (s *Session) statements(ctx context.Context, text string, in given) (*Query, error) {
 	stmts, err := sql.Parse(text)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkParams(stmts, in.params); err != nil {
 		return nil, err
 	}
 	var last *Query
@@ -118,7 +115,7 @@ func (s *Session) statements(ctx context.Context, text string, locals map[string
 				return nil, err
 			}
 		}
-		if last, err = s.statement(ctx, st, text, locals); err != nil {
+		if last, err = s.statement(ctx, st, text, in); err != nil {
 			return nil, err
 		}
 	}

@@ -73,7 +73,7 @@ func (s *Session) insertIntoSink(ctx context.Context, cat *scopeCatalog, e *entr
 	}
 	q.sink = &SinkSpec{ConnectorSpec: e.sink.spec}
 	if q.Followed() || q.follows {
-		if q.sink.ID, err = s.sinkID(e.name, text); err != nil {
+		if q.sink.ID, err = s.sinkID(e.name, text+paramText(text, cat.params)); err != nil {
 			return nil, placed(err, st.Table.Position())
 		}
 		return q, nil

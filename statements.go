@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"github.com/riverbed/riverbed/core/errs"
-	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/sql"
 )
 
 // statement runs one statement, or plans it when it is a query.
-func (s *Session) statement(ctx context.Context, st sql.Statement, text string, locals map[string]flow.Relation) (*Query, error) {
+func (s *Session) statement(ctx context.Context, st sql.Statement, text string, in given) (*Query, error) {
+	if x, ok := st.(*sql.Execute); ok { // before the turn: what it runs takes it, if it must
+		return s.execute(ctx, x, in)
+	}
 	seen := s.cat.Load()
 	if seen.changesRows(st) {
 		inside, release, err := s.takeTurn(ctx)
@@ -24,7 +26,7 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 	if err := s.refuseAborted(st); err != nil {
 		return nil, err
 	}
-	cat := &scopeCatalog{s: s, cat: seen, ctx: ctx, locals: locals, reading: true}
+	cat := &scopeCatalog{s: s, cat: seen, ctx: ctx, locals: in.locals, params: in.params, reading: true}
 	switch st := st.(type) {
 	case *sql.Query:
 		return s.planQuery(ctx, cat, st, text)
@@ -60,6 +62,10 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 		return s.describe(ctx, cat, st, text)
 	case *sql.Transaction:
 		return nil, s.transactionStatement(ctx, st)
+	case *sql.Prepare:
+		return nil, s.prepare(st, text)
+	case *sql.Deallocate:
+		return nil, s.deallocate(st)
 	}
 	return nil, errs.E(errs.Unsupported, "plan", st.Position(), "%s is not supported yet", strings.ToUpper(strings.TrimPrefix(fmt.Sprintf("%T", st), "*sql.")))
 }

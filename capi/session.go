@@ -104,15 +104,16 @@ func rb_session_prepare(h C.rb_handle, sql C.rb_chars, n C.int64_t, out *C.rb_ha
 		}
 		ctx, end := s.runs.begin(caller())
 		defer end()
-		return s.plan(ctx, query, nil, out)
+		return s.plan(ctx, query, nil, nil, out)
 	})
 }
 
 // rb_session_sql plans one text, and waits for the statements in it that run at once. names is a JSON array, relations
-// as many handles, borrowed: what the text may call by these names. *out is 0 when the last statement has no rows.
+// as many handles, borrowed: what the text may call by these names. params is a JSON object, the values of the text's
+// parameters by number or name: null, or a riverbed.Param. *out is 0 when the last statement has no rows.
 //
 //export rb_session_sql
-func rb_session_sql(h C.rb_handle, sql C.rb_chars, n C.int64_t, names C.rb_chars, namesLen C.int64_t, relations *C.rb_handle, out *C.rb_handle, err *C.rb_text) C.int32_t {
+func rb_session_sql(h C.rb_handle, sql C.rb_chars, n C.int64_t, names C.rb_chars, namesLen C.int64_t, relations *C.rb_handle, params C.rb_chars, paramsLen C.int64_t, out *C.rb_handle, err *C.rb_text) C.int32_t {
 	return guard("sql", err, func() error {
 		*out = 0
 		s, e := get[*session](h)
@@ -123,18 +124,26 @@ func rb_session_sql(h C.rb_handle, sql C.rb_chars, n C.int64_t, names C.rb_chars
 		if e := fromJSON("sql", names, namesLen, &called); e != nil {
 			return e
 		}
+		var values map[string]*riverbed.Param
+		if e := fromJSON("sql", params, paramsLen, &values); e != nil {
+			return e
+		}
 		locals, e := openLocals(called, unsafe.Slice(relations, len(called)))
 		if e != nil {
 			return e
 		}
 		ctx, end := s.runs.begin(caller())
 		defer end()
-		return s.plan(ctx, text(sql, n), locals, out)
+		return s.plan(ctx, text(sql, n), values, locals, out)
 	})
 }
 
-func (s *session) plan(ctx context.Context, text string, locals locals, out *C.rb_handle) error {
-	q, e := s.engine.Query(ctx, text, locals.relations())
+func (s *session) plan(ctx context.Context, text string, values map[string]*riverbed.Param, locals locals, out *C.rb_handle) error {
+	params := riverbed.Params{}
+	for key, v := range values {
+		params[key] = v
+	}
+	q, e := s.engine.QueryWith(ctx, text, params, locals.relations())
 	limits.refresh(s.engine) // SET memory_limit
 	if e != nil || q == nil {
 		locals.settle(e == nil)

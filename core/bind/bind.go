@@ -20,6 +20,8 @@ type Options struct {
 	// Values are the types of the columns that the statement's own VALUES fill (INSERT INTO t VALUES …): each value is
 	// converted to its column's type by itself, so that 2.5 and 'NaN' may stand in one column of DOUBLE.
 	Values []types.Type
+	// Params are the values of $1, ? and :name.
+	Params Params
 }
 
 // Binder binds statements. The ColIDs of all plans that one Binder makes are distinct. It is not safe for
@@ -35,13 +37,15 @@ type Binder struct {
 	busy  map[*cte]bool       // CTEs whose query is being bound
 	size  int                 // relations bound so far
 
+	params Params // of the text that is being bound: the statement's, or a view's
+
 	filling *sql.Values // the VALUES that Options.Values concern
 }
 
 // New makes a binder.
 func New(cat Catalog, opts Options) *Binder {
 	return &Binder{cat: cat, opts: opts, whole: map[plan.Node]bool{}, rowID: map[expr.ColID]bool{},
-		refs: map[*expr.Col]ref{}, busy: map[*cte]bool{}}
+		refs: map[*expr.Col]ref{}, busy: map[*cte]bool{}, params: opts.Params}
 }
 
 // Query binds a SELECT, VALUES, set operation or FROM-first query.

@@ -38,6 +38,7 @@ type View struct {
 	Columns []string // names given in CREATE VIEW v (…); may be empty
 	Query   *sql.Query
 	SQL     string // the text that positions in Query refer to
+	Params  Params // the values that its parameters had when it was made
 }
 
 // RowIDColumn is the last field of an in-memory table. It is hidden: * leaves it out, its name finds it.

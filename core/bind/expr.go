@@ -93,7 +93,7 @@ func (e *env) bind(x sql.Expr) expr.Expr {
 		}
 		failUnsupported(x.Pos, "a lambda function")
 	case *sql.Param:
-		failUnsupported(x.Pos, "a parameter ($1, ?)")
+		return e.parameter(x)
 	case *sql.Default:
 		fail(x.Pos, "DEFAULT can only be a value of INSERT or UPDATE")
 	}

@@ -123,7 +123,9 @@ func (b *Binder) view(v *View, t *sql.Table, name []string) (plan.Node, *scope) 
 		}
 	}
 	b.views = append(b.views, v.Name)
-	defer func() { b.views = b.views[:len(b.views)-1] }()
+	outside := b.params
+	b.params = v.Params
+	defer func() { b.views, b.params = b.views[:len(b.views)-1], outside }()
 	node := func() plan.Node {
 		defer func() {
 			if r := recover(); r != nil {

@@ -1,5 +1,10 @@
 package sql
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Prepare is PREPARE name AS statement.
 type Prepare struct {
 	At
@@ -19,6 +24,14 @@ type Deallocate struct {
 	At
 	Name Ident
 	All  bool
+}
+
+// Key is what the values of parameters are found by: the number, or the name in lower case.
+func (p *Param) Key() string {
+	if p.Name != "" {
+		return strings.ToLower(p.Name)
+	}
+	return strconv.Itoa(p.Index)
 }
 
 // Params returns the parameters of a statement in the order of the text, each as often as it stands there.

@@ -49,7 +49,7 @@ _SIGNATURES = {
     "rb_result_stream": [_u64, _void],
     "rb_session_open": [_chars, _i64, _handle],
     "rb_session_prepare": [_u64, _chars, _i64, _handle, _text],
-    "rb_session_sql": [_u64, _chars, _i64, _chars, _i64, ctypes.POINTER(_u64), _handle],
+    "rb_session_sql": [_u64, _chars, _i64, _chars, _i64, ctypes.POINTER(_u64), _chars, _i64, _handle],
     "rb_session_create": [_u64, _chars, _i64, _handle],
     "rb_session_register": [_u64, _chars, _i64, _u64],
     "rb_session_replay": [_u64, _chars, _i64, _text],
@@ -426,7 +426,7 @@ def prepare(session, sql):
     return Handle(query.value) if query.value else json.loads(take_text(names))
 
 
-def run_sql(session, sql, names, relations):
+def run_sql(session, sql, names, relations, params):
     """Run a statement; the query's handle, or None for a statement without rows."""
     array = (_u64 * max(len(relations), 1))(*[r.value for r in relations])
-    return call_handle("rb_session_sql", session.value, *chars(sql), *as_json(names), array)
+    return call_handle("rb_session_sql", session.value, *chars(sql), *as_json(names), array, *as_json(params))

@@ -7,17 +7,18 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
-from riverbed import _arrow, _callbacks, _native
+from riverbed import _arrow, _callbacks, _native, _params
 from riverbed.connectors import Connector, MemoryStream
 from riverbed.errors import RiverbedSchemaError, RiverbedUsageError
 from riverbed.query import Query
 
 __all__ = ["Session", "Stream", "Table", "default_session", "sql"]
 
+Params = Sequence[Any] | Mapping[str, Any] | None
 Schema = Mapping[str, str] | Iterable[tuple[str, str]] | Any
 
 
@@ -46,7 +47,7 @@ class Session:
         self._handle = handle
         self._callbacks = _callbacks.Callbacks()
 
-    def sql(self, query: str) -> Query:
+    def sql(self, query: str, params: Params = None) -> Query:
         """Plan one SQL statement. A query runs when it is read; DDL, DML and SET run at once.
 
         A name that is no relation of the session and is a pandas, Polars or Arrow variable of the caller can be
@@ -56,6 +57,9 @@ class Session:
         ----------
         query : str
             The statement. Of several, separated by semicolons, the last one's query is returned.
+        params : sequence or mapping, optional
+            Values of the parameters: a list for `$1`, `$2` or `?`, a mapping for `$name` or `:name`. A query that runs
+            for ever keeps the values that it was planned with.
 
         Raises
         ------
@@ -67,15 +71,23 @@ class Session:
         >>> import riverbed as rb
         >>> rb.Session().sql("SELECT 1 + 1 AS two").to_pylist()
         [{'two': 2}]
+        >>> rb.Session().sql("SELECT $1 + 1 AS three, $2 AS word", params=[2, "x"]).to_pylist()
+        [{'three': 3, 'word': 'x'}]
+        >>> rb.Session().sql("SELECT 2 * :n AS double", {"n": 21}).to_pylist()
+        [{'double': 42}]
         """
-        return self._sql(query, inspect.currentframe())
+        return self._sql(query, inspect.currentframe(), params)
 
-    def _sql(self, query: str, frame: FrameType | None) -> Query:
+    def _sql(self, query: str, frame: FrameType | None, params: Params = None) -> Query:
         if not isinstance(query, str):
             raise RiverbedUsageError(f"sql() takes a str, not {type(query).__name__}")
+        values = _params.as_values(params)
         unknown = _native.prepare(self._handle, query)
         if isinstance(unknown, _native.Handle):
-            return Query(unknown, self, prompt=True)
+            if not values:
+                return Query(unknown, self, prompt=True)
+            unknown.close()
+            unknown = []
         names: list[str] = []
         relations: list[_native.Handle] = []
         try:
@@ -85,7 +97,7 @@ class Session:
                     relations.append(_arrow.import_stream(value))
                     names.append(name)
             with self._callbacks.causes():
-                handle = _native.wait(self._handle, _native.run_sql, self._handle, query, names, relations)
+                handle = _native.wait(self._handle, _native.run_sql, self._handle, query, names, relations, values)
         except RiverbedSchemaError as error:
             raise _with_variable(error, unknown, frame) from error.__cause__
         finally:
@@ -427,7 +439,7 @@ def default_session() -> Session:
     return _default
 
 
-def sql(query: str) -> Query:
+def sql(query: str, params: Params = None) -> Query:
     """Plan one SQL statement in the default session; see `Session.sql`.
 
     Examples
@@ -436,4 +448,4 @@ def sql(query: str) -> Query:
     >>> rb.sql("SELECT 'hello' AS greeting").to_pylist()
     [{'greeting': 'hello'}]
     """
-    return default_session()._sql(query, sys._getframe())
+    return default_session()._sql(query, sys._getframe(), params)
