@@ -269,9 +269,9 @@ func (b *boxed) Put(slots []uint32, from arrow.Array, rows []int32) {
 
 func (b *boxed) Save(slots []uint32) (arrow.Array, error) {
 	if len(slots) == 0 {
-		return array.MakeArrayOfNull(memory.DefaultAllocator, b.dt, 0), nil
+		return kernels.Nulls(b.dt, 0), nil
 	}
-	null := array.MakeArrayOfNull(memory.DefaultAllocator, b.dt, 1)
+	null := kernels.Nulls(b.dt, 1)
 	parts := make([]arrow.Array, len(slots))
 	for i, s := range slots {
 		parts[i] = null

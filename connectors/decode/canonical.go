@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -91,7 +92,7 @@ func Canonical(a arrow.Array, t types.Type) (arrow.Array, error) {
 	case array.ListLike:
 		return lists(x, t)
 	case *array.Null:
-		return array.MakeArrayOfNull(memory.DefaultAllocator, want, a.Len()), nil
+		return kernels.Nulls(want, a.Len()), nil
 	}
 	return nil, fmt.Errorf("an Arrow array of %s cannot be brought into the form of %s", a.DataType(), t)
 }
@@ -178,7 +179,7 @@ func fromDictionary(x *array.Dictionary) (arrow.Array, error) {
 		return sb.NewArray(), nil
 	}
 	parts := make([]arrow.Array, x.Len())
-	null := array.MakeArrayOfNull(memory.DefaultAllocator, values.DataType(), 1)
+	null := kernels.Nulls(values.DataType(), 1)
 	for i := range parts {
 		parts[i] = null
 		if x.IsValid(i) {

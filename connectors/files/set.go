@@ -13,6 +13,7 @@ import (
 	"github.com/riverbed/riverbed/connectors"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -240,7 +241,7 @@ func (p *projection) apply(b arrow.RecordBatch) arrow.RecordBatch {
 		case p.at[i] >= 0:
 			cols[i] = widen(b.Column(p.at[i]), p.m.types[c], s.fields[c].Type)
 		case c < s.data:
-			cols[i] = array.MakeArrayOfNull(memory.DefaultAllocator, s.fields[c].Type.Arrow(), rows)
+			cols[i] = kernels.Nulls(s.fields[c].Type.Arrow(), rows)
 		default:
 			cols[i] = constant(p.m.consts[c-s.data], s.fields[c].Type, rows)
 		}
@@ -251,7 +252,7 @@ func (p *projection) apply(b arrow.RecordBatch) arrow.RecordBatch {
 // constant makes a column of one partition value.
 func constant(v types.Value, t types.Type, rows int) arrow.Array {
 	if v == nil {
-		return array.MakeArrayOfNull(memory.DefaultAllocator, t.Arrow(), rows)
+		return kernels.Nulls(t.Arrow(), rows)
 	}
 	var sc scalar.Scalar
 	switch t.Kind {

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -88,7 +89,7 @@ func widen(a arrow.Array, from, to types.Type) arrow.Array {
 	}
 	n := a.Len()
 	if from.Kind == types.Null {
-		return array.MakeArrayOfNull(memory.DefaultAllocator, to.Arrow(), n)
+		return kernels.Nulls(to.Arrow(), n)
 	}
 	switch to.Kind {
 	case types.Decimal:

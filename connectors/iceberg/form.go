@@ -197,7 +197,7 @@ func (f *form) bring(cols []arrow.Array, rows int) ([]arrow.Array, error) {
 		case c.value != nil:
 			out[i] = kernels.Take(types.ArrayOf([]types.Value{c.value}, c.typ), make([]int32, rows))
 		default:
-			out[i] = array.MakeArrayOfNull(memory.DefaultAllocator, c.typ.Arrow(), rows)
+			out[i] = kernels.Nulls(c.typ.Arrow(), rows)
 		}
 		if c.field.Required && out[i].NullN() > 0 {
 			return nil, errs.New(errs.Data, "write", "a row is NULL in the column %q, which the table requires", c.field.Name).WithHint("leave such rows out (WHERE %s IS NOT NULL)", strconv.Quote(c.field.Name))

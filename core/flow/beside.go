@@ -79,7 +79,7 @@ func ReadBeside(text []byte) Beside {
 func NoRows(s *arrow.Schema) arrow.RecordBatch {
 	cols := make([]arrow.Array, s.NumFields())
 	for i, f := range s.Fields() {
-		cols[i] = array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, 0)
+		cols[i] = array.NewBuilder(memory.DefaultAllocator, f.Type).NewArray()
 	}
 	return array.NewRecordBatch(s, cols, 0)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/riverbed/riverbed/connectors/decode"
+	"github.com/riverbed/riverbed/core/kernels"
 	"github.com/riverbed/riverbed/core/types"
 )
 
@@ -175,7 +176,7 @@ func (s *skipped) read(p *parser) error {
 }
 
 func (s *skipped) Finish() arrow.Array {
-	a := array.MakeArrayOfNull(memory.DefaultAllocator, s.typ, s.n)
+	a := kernels.Nulls(s.typ, s.n)
 	s.n = 0
 	return a
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/riverbed/riverbed/connectors/files"
 	"github.com/riverbed/riverbed/connectors/parquet"
@@ -220,7 +219,7 @@ func (p *Projection) columnsOf(b arrow.RecordBatch, rows int) []arrow.Array {
 		case p.f.consts[c] != nil:
 			cols[i] = kernels.Take(p.f.consts[c], make([]int32, rows))
 		default:
-			cols[i] = array.MakeArrayOfNull(memory.DefaultAllocator, p.f.Columns[c].Type.Arrow(), rows)
+			cols[i] = kernels.Nulls(p.f.Columns[c].Type.Arrow(), rows)
 		}
 	}
 	return cols

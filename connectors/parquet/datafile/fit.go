@@ -155,7 +155,7 @@ func (c *Column) fitStruct(have types.Type, id parquet.FieldID) (fit, error) {
 			case p.Default != nil:
 				children[i] = kernels.Take(types.ArrayOf([]types.Value{p.Default}, p.Type), make([]int32, s.Len()))
 			default:
-				children[i] = array.MakeArrayOfNull(memory.DefaultAllocator, p.Type.Arrow(), s.Len())
+				children[i] = kernels.Nulls(p.Type.Arrow(), s.Len())
 			}
 		}
 		return array.MakeFromData(structOf(s, form, children))
