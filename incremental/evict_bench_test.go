@@ -82,7 +82,7 @@ func BenchmarkLargerThanMemory(b *testing.B) {
 					return int64(r.IntN(keys))
 				}
 			}
-			for range 30 {
+			for range 60 { // in which a key of the tenth is asked for five times
 				step(g, next)
 			}
 			from := spent()

@@ -69,13 +69,14 @@ type coldRows struct {
 	n      int          // rows
 	limit  int64        // bytes in memory, for Restore
 	codec  *rowCodec
-	seen   seen              // hashes of keys that the store may have: a new key is not asked for
-	marks  Chunked[coldMark] // by slot
-	hand   uint32            // the slot that is looked at next
-	stuck  bool              // rows that had to leave stayed: no checkpoint has their changes
-	at     []byte            // behind the last key that More has given
-	gone   [][]byte          // keys of dropped rows that the store may have
-	slots  []uint32
+	seen   seen                       // hashes of keys that the store may have: a new key is not asked for
+	marks  Chunked[coldMark]          // by slot
+	hand   uint32                     // the slot that is looked at next
+	stuck  bool                       // rows that had to leave stayed: no checkpoint has their changes
+	at     []byte                     // behind the last key that More has given
+	gone   [][]byte                   // keys of dropped rows that the store may have
+	slots  []uint32                   // of the keys that were fetched last, with these hashes,
+	of     []uint64                   // as long as none of them can have another row
 	leave  func(slots []uint32) error // is told of rows that are about to leave; nil: nobody is
 
 	admission
@@ -133,6 +134,7 @@ func (t *Table) Bring(k Keys) (slots []uint32, asked []int32, err error) {
 		return nil, nil, nil
 	}
 	c := t.cold
+	c.of = nil
 	if err := c.drop(); err != nil {
 		return nil, nil, err
 	}
@@ -140,6 +142,7 @@ func (t *Table) Bring(k Keys) (slots []uint32, asked []int32, err error) {
 	c.slots = kernels.Sized(c.slots, k.Len())
 	t.Find(k, c.slots)
 	t.looks -= int64(k.Len()) // the caller looks again
+	c.of = k.Hash
 	var missing []int32
 	for i, s := range c.slots {
 		if s != NoSlot {
@@ -170,6 +173,17 @@ func (t *Table) Bring(k Keys) (slots []uint32, asked []int32, err error) {
 		}
 	}
 	return slots, asked, err
+}
+
+// found writes the slots of keys that were just fetched, as far as they are known: rows that came since have NoSlot. It reports whether the keys are those.
+func (c *coldRows) found(k *Keys, slots []uint32) bool {
+	n := len(k.Hash)
+	if n == 0 || len(c.of) != n || &c.of[0] != &k.Hash[0] {
+		return false
+	}
+	copy(slots, c.slots)
+	c.of = nil // the memory of the hashes may have others next
+	return true
 }
 
 // within is for how many slots the columns get room, instead of n: for fewer when the table would then hold more than its limit, or rows would leave for the sake of

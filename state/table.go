@@ -169,10 +169,17 @@ func (t *Table) Upsert(k Keys, slots []uint32) (fresh []int32) {
 		t.grow()
 		return t.fresh
 	}
-	t.idx.probe(k.Hash, slots)
+	known := t.cold != nil && t.cold.found(&k, slots)
+	if !known {
+		t.idx.probe(k.Hash, slots)
+	}
 	for i, h := range k.Hash {
+		s := slots[i]
+		if known && s != NoSlot {
+			continue
+		}
 		key := k.At(i)
-		s := t.idx.settle(t, h, key, slots[i])
+		s = t.idx.settle(t, h, key, s)
 		if s == NoSlot {
 			s = t.take(h, k.Group[i])
 			t.keys.set(s, key)
@@ -308,6 +315,9 @@ func (t *Table) discard(slots []uint32) {
 
 // release gives the slots of rows free.
 func (t *Table) release(slots []uint32) {
+	if t.cold != nil {
+		t.cold.of = nil
+	}
 	for _, s := range slots {
 		at := t.heads.At(s)
 		if t.Decl.Key == RowKey {

@@ -224,7 +224,17 @@ func (t *Table) findPacked(k *Keys, slots []uint32) {
 }
 
 func (t *Table) upsertPacked(k *Keys, slots []uint32) {
-	w, miss := t.probeWords(k, slots)
+	w, miss := t.asked(k), t.words.miss[:0]
+	if t.cold != nil && t.cold.found(k, slots) {
+		for i, s := range slots[:k.Len()] {
+			if s == NoSlot {
+				miss = append(miss, int32(i))
+			}
+		}
+		t.words.miss = miss
+	} else {
+		w, miss = t.probeWords(k, slots)
+	}
 	for _, i := range miss {
 		key, h := keyOf(w, int(i)), k.Hash[i]
 		s := t.idx.findWords(t, h, &key) // an earlier row of the batch may have made it

@@ -10,8 +10,8 @@ import (
 )
 
 // A page is a checksum of its length, what its keys begin with and its keys, up to where these end; then those lengths; the beginning that all keys share; for each row the
-// length of the key's rest, the rest, and the length of the value; and for each row the value and its checksum, which is of the key too. So a value can be
-// replaced by one as long where it lies, and nothing else is read or written.
+// length of the key's rest, the rest, and the room of the value; and for each row the value and its checksum, which is of the key too. The room of a value is a multiple of four bytes, of
+// which the last says how many are not the value's. So a value can be replaced by one that has the same room where it lies, and nothing else is read or written.
 
 const (
 	unit   = 4 << 10 // of the file; a page has one or, where a row is larger, more
@@ -40,17 +40,36 @@ func seal(b []byte, begin, keys int) {
 // sumOf is the checksum of a value, of a key with this hash.
 func sumOf(key uint64, value []byte) uint32 { return uint32(xxh3.HashSeed(value, key)) }
 
-// appendValue appends a value and its checksum.
+// roomOf is the room of a value of so many bytes.
+func roomOf(bytes int) int { return bytes/4*4 + 4 }
+
+// appendValue appends a value in its room and the checksum of that.
 func appendValue(b []byte, key uint64, value []byte) []byte {
-	return binary.LittleEndian.AppendUint32(append(b, value...), sumOf(key, value))
+	at, unused := len(b), roomOf(len(value))-len(value)
+	b = append(b, value...)
+	for range unused - 1 {
+		b = append(b, 0)
+	}
+	b = append(b, byte(unused))
+	return binary.LittleEndian.AppendUint32(b, sumOf(key, b[at:]))
+}
+
+// bare is a value without what comes with it, if that says that the value, of a key with this hash, is as it was written.
+func bare(b []byte, key uint64) (value []byte, sound bool) {
+	n := len(b) - sum
+	if sumOf(key, b[:n]) != binary.LittleEndian.Uint32(b[n:]) {
+		return nil, false
+	}
+	n -= int(b[n-1])
+	return b[:n:n], true
 }
 
 // rows walks over the rows of a page.
 type rows struct {
 	begin  []byte // of all keys
 	rest   []byte // of this one
-	row    []byte // that and the length of the value, as they lie there
-	value  []byte // with its checksum
+	row    []byte // that and the room of the value, as they lie there
+	value  []byte // in its room, and its checksum
 	keys   []byte // that follow
 	values []byte // that follow
 }
@@ -81,16 +100,40 @@ func (r *rows) next() bool {
 	return true
 }
 
-// sound reports whether the value of this row, whose key has that hash, is as it was written.
-func (r *rows) sound(key uint64) bool {
-	v, s := r.bare()
-	return sumOf(key, v) == s
-}
-
-// bare is the value without its checksum, and that.
-func (r *rows) bare() ([]byte, uint32) {
-	n := len(r.value) - sum
-	return r.value[:n:n], binary.LittleEndian.Uint32(r.value[n:])
+// seek goes on to the row before which a key belongs, or that has it: then it returns the value as it lies there.
+func (r *rows) seek(key []byte) []byte {
+	n := len(r.begin)
+	if len(key) < n || string(key[:n]) != string(r.begin) {
+		if bytes.Compare(key, r.begin) > 0 {
+			r.keys, r.values = nil, nil
+		}
+		return nil
+	}
+	key = key[n:]
+	keys, skipped := r.keys, 0
+	for len(keys) > 0 {
+		size, at := uint64(keys[0]), 1
+		if size >= 0x80 {
+			size, at = binary.Uvarint(keys)
+		}
+		rest := keys[at : at+int(size)]
+		at += int(size)
+		room, next := uint64(keys[at]), at+1
+		if room >= 0x80 {
+			room, next = binary.Uvarint(keys[at:])
+			next += at
+		}
+		if order := bytes.Compare(rest, key); order >= 0 {
+			r.keys, r.values = keys, r.values[skipped:]
+			if order > 0 {
+				return nil
+			}
+			return r.values[:int(room)+sum]
+		}
+		keys, skipped = keys[next:], skipped+int(room)+sum
+	}
+	r.keys, r.values = nil, nil
+	return nil
 }
 
 // cutText takes a length and as many bytes.
@@ -174,7 +217,7 @@ func (m *merged) merge(page []byte, changes []state.Pair, hash func(key []byte) 
 		}
 		if c.Value != nil {
 			m.keys = appendText(m.keys, c.Key[shared:])
-			m.keys = binary.AppendUvarint(m.keys, uint64(len(c.Value)))
+			m.keys = binary.AppendUvarint(m.keys, uint64(roomOf(len(c.Value))))
 			m.values = appendValue(m.values, hash(c.Key), c.Value)
 			m.ends = append(m.ends, end{len(m.keys), len(m.values)})
 		}

@@ -1,5 +1,5 @@
 // Package pages keeps a state.Store in pages of a file: sorted rows, some thirty a page, under a directory in memory that knows where each page's
-// keys begin. So a row costs one read, and a change one read and one write, of 4 KB; where the row was just read and is as long as it was, one write of the value alone.
+// keys begin. So a row costs one read, and a change one read and one write, of 4 KB; where the row was just read and has the room it needs, one write of the value alone.
 //
 // Invariant: nothing here outlives the process. Nothing is synced; a folder that an earlier process has left is emptied. While somebody looks at
 // the store as it was, neither pages nor the directory's parts are edited: they are replaced.
@@ -91,30 +91,23 @@ func (s *Store) get(d *directory, keys [][]byte) (out [][]byte, spots []spot, er
 			return nil, nil, err
 		}
 		r := rowsOf(buf)
-		ok := r.next()
 		for k := i; k < i+n; k++ {
-			order := -1
-			for ok {
-				if order = r.compare(keys[k]); order >= 0 {
-					break
-				}
-				ok = r.next()
-			}
-			if order != 0 {
+			found := r.seek(keys[k])
+			if found == nil {
 				continue
 			}
 			hash := s.hash(keys[k])
-			if !r.sound(hash) {
+			value, sound := bare(found, hash)
+			if !sound {
 				return nil, nil, spoiled()
 			}
-			value, _ := r.bare()
 			if mem == nil || len(value) > cap(mem)-len(mem) { // what is handed out is never nil
 				mem = make([]byte, 0, max(len(value), 64<<10))
 			}
 			from := len(mem)
 			mem = append(mem, value...)
 			out[k] = mem[from:len(mem):len(mem)]
-			spots = append(spots, spot{key: hash, at: p.at, from: uint32(len(buf) - len(r.values) - len(r.value)), bytes: uint32(len(value))})
+			spots = append(spots, spot{key: hash, at: p.at, from: uint32(len(buf) - len(r.values)), room: uint32(roomOf(len(value)))})
 		}
 		i += n
 	}
@@ -186,7 +179,7 @@ func (s *Store) patch(changes []state.Pair) ([]state.Pair, error) {
 	for _, c := range changes {
 		hash := s.hash(c.Key)
 		at, known := s.spots.find(hash, len(c.Value))
-		if !known {
+		if !known || c.Value == nil {
 			s.left = append(s.left, c)
 			continue
 		}
@@ -424,10 +417,12 @@ func (v *view) Range(from, to []byte, visit func(state.Pair) bool) error {
 				continue
 			case to != nil && string(k) >= string(to):
 				return nil
-			case !r.sound(v.s.hash(k)):
+			}
+			value, sound := bare(r.value, v.s.hash(k))
+			if !sound {
 				return spoiled()
 			}
-			if value, _ := r.bare(); !visit(state.Pair{Key: k, Value: value}) {
+			if !visit(state.Pair{Key: k, Value: value}) {
 				return nil
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// spots remembers where values lie that were read lately. Most of them come back changed soon, as long as they were, and are then written where they lie: no
+// spots remembers where values lie that were read lately. Most of them come back changed soon, in as much room as they had, and are then written where they lie: no
 // page need be found, read or made anew for that.
 //
 // AIDEV-NOTE: a spot counts only while its page is as it was when it was read: rows that move, and pages that go, set changed. Keys are known by 64 bits of a hash with a seed of
@@ -19,11 +19,11 @@ type spots struct {
 
 // spot is where a value lies.
 type spot struct {
-	key   uint64 // its hash
-	at    uint32 // the page
-	from  uint32 // in the page
-	bytes uint32
-	turn  uint32
+	key  uint64 // its hash
+	at   uint32 // the page
+	from uint32 // in the page
+	room uint32 // of the value
+	turn uint32
 }
 
 const spotBytes = 24
@@ -56,7 +56,7 @@ func (s *spots) two(key uint64) []spot {
 // find is where a value of so many bytes lies, if that is known.
 func (s *spots) find(key uint64, bytes int) (spot, bool) {
 	for _, x := range s.two(key) {
-		if x.key == key && int(x.bytes) == bytes && x.bytes > 0 && (int(x.at) >= len(s.changed) || s.changed[x.at] <= x.turn) {
+		if x.key == key && int(x.room) == roomOf(bytes) && (int(x.at) >= len(s.changed) || s.changed[x.at] <= x.turn) {
 			return x, true
 		}
 	}

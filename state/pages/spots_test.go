@@ -35,6 +35,8 @@ func TestValuesInPlace(t *testing.T) {
 				case 0:
 					p.Value = nil
 				case 1:
+					p.Value = []byte{}
+				case 2:
 					p.Value = bytes.Repeat([]byte("x"), r.IntN(200))
 				}
 				if r.IntN(4) > 0 {
