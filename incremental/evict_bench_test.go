@@ -1,6 +1,7 @@
 package incremental_test
 
 import (
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -32,11 +33,12 @@ func BenchmarkLargerThanMemory(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := clock.NewRand(1)
+			store := filepath.Join(b.TempDir(), "store")
 			graph := func(limit int64) *incremental.Graph {
 				g, err := optest.Build(b, "CREATE STREAM s (k BIGINT, v BIGINT)", "SELECT k, count(*), sum(v), max(v) FROM s GROUP BY k", optest.With(func(o *incremental.Options) {
 					if limit > 0 {
 						o.StateLimit = limit
-						o.OpenStore = func() (state.Store, error) { return disk.Open(filepath.Join(b.TempDir(), "store"), limit/4) }
+						o.OpenStore = func() (state.Store, error) { return disk.Open(store, limit/4) }
 					}
 				}))
 				if err != nil {
@@ -97,6 +99,15 @@ func BenchmarkLargerThanMemory(b *testing.B) {
 			now, n := held(g)
 			b.ReportMetric(float64(now)/1e6, "MB")
 			b.ReportMetric(float64(n), "groups")
+			if files, err := filepath.Glob(filepath.Join(store, "*")); err == nil && len(files) > 0 {
+				size := int64(0)
+				for _, f := range files {
+					if info, err := os.Stat(f); err == nil {
+						size += info.Size()
+					}
+				}
+				b.ReportMetric(float64(size)/1e6, "file-MB")
+			}
 			if err := g.Close(); err != nil {
 				b.Fatal(err)
 			}

@@ -427,7 +427,9 @@ func (c *coldRows) pairs(t *Table, slots []uint32) ([]Pair, error) {
 		from := len(mem)
 		g := t.Group(s)
 		c.has[g] = true
-		c.seen.add(t.Hash(s))
+		if *c.marks.At(s)&there == 0 {
+			c.seen.add(t.Hash(s))
+		}
 		mem = append(append(append(mem, c.prefix...), g), t.Key(s)...)
 		to := len(mem)
 		mem = c.codec.append(binary.BigEndian.AppendUint64(mem, t.Hash(s)), i)
