@@ -15,8 +15,9 @@ type env struct {
 	ctes   *cte
 	block  *block // the SELECT around; nil for a bare expression
 	clause clause
-	inAgg  bool // inside the arguments of an aggregate
-	inOver bool // inside the arguments of a window function
+	inAgg  bool         // inside the arguments of an aggregate
+	inOver bool         // inside the arguments of a window function
+	lambda *lambdaScope // the lambda in whose body it stands; nil for none
 }
 
 // clause is a place in a SELECT.
@@ -91,7 +92,7 @@ func (e *env) bind(x sql.Expr) expr.Expr {
 		if j := x.JSONArrow(); j != nil {
 			return e.bind(j)
 		}
-		failUnsupported(x.Pos, "a lambda function")
+		failHint(x.Pos, "list_transform(l, lambda x: x + 1)", "a lambda stands only in a function that takes one: list_transform, list_filter, list_reduce")
 	case *sql.Param:
 		return e.parameter(x)
 	case *sql.Default:
@@ -116,6 +117,9 @@ func (e *env) bindCondition(x sql.Expr, what string) expr.Expr {
 // columnRef finds a column, an alias of the select list, a column of an outer query, or a table as a row; further parts
 // of the name are fields.
 func (e *env) columnRef(x *sql.ColumnRef) expr.Expr {
+	if p, ok := e.param(x.Parts[0]); ok {
+		return e.fields(p, x.Parts[1:])
+	}
 	h, used := e.scope.lookup(x.Parts)
 	at := e.scope
 	if used == 0 || len(x.Parts) == 1 && e.yields(h) {

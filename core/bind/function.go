@@ -75,6 +75,9 @@ func (e *env) function(x *sql.Function) expr.Expr {
 	if f := special(name); f != nil {
 		return f(e, x)
 	}
+	if f, ok := fn.Lookup(name); ok && f.Lambda != nil {
+		return e.lambdaCall(x, f)
+	}
 	args := e.positional(x)
 	if f := e.b.cat.Function(name); f != nil {
 		return e.apply(f, x.Pos, args)

@@ -24,6 +24,9 @@ func same(a, b expr.Expr) bool {
 	case *expr.Call:
 		y, ok := b.(*expr.Call)
 		return ok && x.Fn == y.Fn && x.Sig.Returns.Equal(y.Sig.Returns) && sameList(x.Args, y.Args)
+	case *expr.Lambda:
+		y, ok := b.(*expr.Lambda)
+		return ok && expr.Equal(x, y)
 	case *expr.Cast:
 		y, ok := b.(*expr.Cast)
 		return ok && x.Try == y.Try && x.T.Equal(y.T) && same(x.Arg, y.Arg)

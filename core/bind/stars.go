@@ -160,7 +160,7 @@ func (bl *block) structStar(x *sql.Star) []starColumn {
 	return out
 }
 
-// columns resolves COLUMNS(*), COLUMNS('regex') and COLUMNS([names]).
+// columns resolves COLUMNS(*), COLUMNS('regex'), COLUMNS([names]) and COLUMNS(lambda).
 func (bl *block) columns(x *sql.Columns) []starColumn {
 	all := bl.visible(nil)
 	var keep func(name string) bool
@@ -182,6 +182,13 @@ func (bl *block) columns(x *sql.Columns) []starColumn {
 			}
 			return false
 		}
+	case *sql.Lambda:
+		names := make([]string, len(all))
+		for i, c := range all {
+			names[i] = c.name
+		}
+		kept := bl.env(selectClause).namesWhere(a, names)
+		keep = func(name string) bool { return kept[name] }
 	default:
 		failUnsupported(x.Pos, "COLUMNS with anything but *, a pattern or a list of names")
 	}

@@ -10,6 +10,7 @@ import (
 
 // plan binds a query that stands in an expression; its names may mean columns here.
 func (e *env) plan(q *sql.Query) (plan.Node, []expr.ColID) {
+	e.noLambda(q.Position())
 	node := e.b.subquery(q, e.scope, e.ctes)
 	return node, plan.IDs(plan.Free(node))
 }

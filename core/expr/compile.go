@@ -34,6 +34,7 @@ func CompileAll(es []Expr, layout map[ColID]int) (*Program, error) {
 type compiler struct {
 	prog   *Program
 	layout map[ColID]int
+	params map[ColID]int  // of a lambda's body: where its parameters stand
 	known  map[string]int // slots by what they compute, children named by slot
 }
 
@@ -88,7 +89,16 @@ func (c *compiler) compile(e Expr) (int, error) {
 		return c.add("col"+strconv.Itoa(at), e.T, colOp(at), nil, false, false), nil
 	case *Lit:
 		return c.add("lit"+literalKey(e), e.T, &litOp{fn.Arg{Array: types.ArrayOf([]types.Value{e.V}, e.T), Const: true}}, nil, false, false), nil
+	case *Param:
+		at, ok := c.params[e.ID]
+		if !ok {
+			return 0, errs.Bug("compile", "the parameter %s is outside its lambda", e.Name)
+		}
+		return c.add("col"+strconv.Itoa(at), e.T, colOp(at), nil, false, false), nil
 	case *Call:
+		if l := LambdaOf(e); l != nil {
+			return c.lambdaCall(e, l)
+		}
 		return c.call(e)
 	case *Cast:
 		return c.cast(e)

@@ -37,9 +37,15 @@ func foldNode(e Expr, env *fn.Env) Expr {
 		return e
 	}
 	for _, c := range e.Children() {
-		if _, ok := c.(*Lit); !ok {
-			return e
+		switch c := c.(type) {
+		case *Lit:
+			continue
+		case *Lambda: // over a constant list
+			if p := purity(c); closed(c) && p != fn.Volatile && (p != fn.Stable || env != nil) {
+				continue
+			}
 		}
+		return e
 	}
 	if l, ok := evalConst(e, env); ok {
 		return l

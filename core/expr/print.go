@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,8 +32,9 @@ func Equal(a, b Expr) bool {
 
 // printer writes expressions; exact adds what a reader need not see: column numbers and types.
 type printer struct {
-	b     strings.Builder
-	exact bool
+	b      strings.Builder
+	exact  bool
+	params []ColID // of the lambdas around; exact prints their numbers, so that IDs and names make no difference
 }
 
 // Binding strengths, weakest first.
@@ -149,6 +151,14 @@ func (p *printer) expr(e Expr, outer int) {
 		})
 	case *Subquery:
 		p.subquery(e)
+	case *Param:
+		if n := slices.Index(p.params, e.ID); n >= 0 && p.exact {
+			p.write("$", strconv.Itoa(n))
+		} else {
+			p.write(e.Name)
+		}
+	case *Lambda:
+		p.lambda(e)
 	default:
 		p.write("?")
 	}
@@ -195,6 +205,24 @@ func (p *printer) call(e *Call, outer int) {
 	if p.exact {
 		p.write("::", e.Sig.Returns.String())
 	}
+}
+
+func (p *printer) lambda(e *Lambda) {
+	around := p.params
+	defer func() { p.params = around }()
+	p.write("lambda ")
+	for i, x := range e.Params {
+		if i > 0 {
+			p.write(", ")
+		}
+		p.params = append(p.params[:len(p.params):len(p.params)], x.ID)
+		p.expr(x, 0)
+		if p.exact {
+			p.write(" ", x.T.String())
+		}
+	}
+	p.write(": ")
+	p.expr(e.Body, 0)
 }
 
 func (p *printer) subquery(e *Subquery) {

@@ -73,6 +73,8 @@ type Call struct {
 	Types []types.Type // SQL types of the arguments, after coercion
 	Ret   types.Type
 	Data  any // what the overload's Bind prepared (a compiled pattern, a unit)
+	// Lambda is the lambda of a function that takes one; it is none of Args.
+	Lambda *Lambda
 
 	failed []RowError
 }
@@ -145,6 +147,8 @@ type Scalar struct {
 	Overloads []Overload
 	Examples  []Example
 	Operator  bool // spelled as an operator: +, ||, LIKE
+	// Lambda, when set, makes the second argument a lambda, and resolves the call instead of Overloads.
+	Lambda *LambdaForm
 	// Differs says how it differs from DuckDB's, and why; empty when it does not.
 	Differs string
 }

@@ -3,6 +3,7 @@ package fn_test
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestDuckDB(t *testing.T) {
 		known[l[0]] = l[1]
 	}
 	same := 0
-	for _, l := range append(lines(t, "testdata/duckdb.tsv"), lines(t, "testdata/duckdb_random.tsv")...) {
+	for _, l := range slices.Concat(lines(t, "testdata/duckdb.tsv"), lines(t, "testdata/duckdb_random.tsv"), lines(t, "testdata/duckdb_nested.tsv")) {
 		typ, value, err := evaluate(l[0], testEnv)
 		if err != nil {
 			typ, value = "error", ""
@@ -120,7 +121,7 @@ func TestExamples(t *testing.T) {
 // TestColumns evaluates the same expressions with every constant turned into a column, sliced and with NULLs between: rows must
 // give what constants give, and a failing row must fail alone.
 func TestColumns(t *testing.T) {
-	for _, l := range lines(t, "testdata/duckdb.tsv") {
+	for _, l := range append(lines(t, "testdata/duckdb.tsv"), lines(t, "testdata/duckdb_nested.tsv")...) {
 		x, err := sql.ParseExpr(l[0])
 		if err != nil {
 			continue

@@ -13,7 +13,7 @@ import (
 
 // All lists every scalar function once, topic by topic.
 var All = slices.Concat(arithmetic, comparisons, bitwise, mathematics, textFunctions, textForms, formats, patterns, encodings,
-	dates, dateParts, nested, quantified, listAggregates, moreNested, jsons, utilities)
+	dates, dateParts, nested, lambdas, quantified, listAggregates, moreNested, jsons, utilities)
 
 var byName = index(All)
 
@@ -64,6 +64,9 @@ func Resolve(name string, args []types.Type, consts []types.Value) (*Scalar, Res
 
 // Resolve is Resolve for a function already found.
 func (f *Scalar) Resolve(args []types.Type, consts []types.Value) (Resolved, *Overload, error) {
+	if f.Lambda != nil {
+		return Resolved{}, nil, errs.New(errs.Schema, "bind", "%s wants a lambda as its second argument", f.Name)
+	}
 	if consts == nil {
 		consts = make([]types.Value, len(args))
 	}

@@ -1,13 +1,21 @@
 package fn
 
-import "github.com/riverbed/riverbed/core/types"
+import (
+	"strings"
+
+	"github.com/riverbed/riverbed/core/types"
+)
 
 // Signatures lists the overloads as the reference and messages show them, "upper(VARCHAR) → VARCHAR", equal ones once.
 func (f *Scalar) Signatures() []string {
 	var out []string
 	for i := range f.Overloads {
 		o := &f.Overloads[i]
-		out = appendNew(out, o.signature(f.Name)+result(o.Returns))
+		sig := o.signature(f.Name)
+		if f.Lambda != nil {
+			sig = strings.Replace(sig, "ANY[], ANY", "ANY[], LAMBDA", 1)
+		}
+		out = appendNew(out, sig+result(o.Returns))
 	}
 	return out
 }

@@ -303,6 +303,8 @@ func ExprString(e expr.Expr) string {
 			s += " ELSE " + ExprString(e.Else)
 		}
 		return s + " END"
+	case *expr.Lambda, *expr.Param:
+		return expr.String(e)
 	case *expr.Coalesce:
 		return "coalesce(" + exprList(e.Args, ", ") + ")"
 	case *expr.In:

@@ -155,6 +155,7 @@ var operators = []operator{
 	{name: "min-max", relations: one, queries: append(grouped("min(v), max(v), min(x), max(x)"), grouped("min(k), max(ts), max(b)")...)},
 	{name: "bool", relations: one, queries: grouped("bool_and(b), bool_or(b)")},
 	{name: "variance", relations: one, calm: true, queries: append(grouped("var_samp(x), var_pop(x)"), grouped("stddev_samp(v), stddev_pop(v)")...)},
+	{name: "lambda", relations: one, queries: lambdas},
 	{name: "having", relations: one, queries: []string{
 		"SELECT k, sum(v) FROM t GROUP BY k HAVING count(*) > 1", "SELECT k FROM t GROUP BY k HAVING min(x) < 1 OR bool_or(b)", "SELECT count(*) FROM t HAVING sum(v) IS NOT NULL",
 	}},
