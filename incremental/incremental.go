@@ -442,6 +442,9 @@ func (b *builder) operator(n plan.Node) (Operator, error) {
 	case *plan.Project:
 		return newProject(n)
 	case *plan.TimeWindow:
+		if n.Kind == plan.Session {
+			return newSession(n, b.g.emit)
+		}
 		return newTimeWindow(n)
 	case *plan.Aggregate:
 		if a, s := hopOf(n, b.g.emit); s != nil {

@@ -40,9 +40,6 @@ func WindowCut(n *plan.TimeWindow) (window.Cut, error) {
 		return e
 	}
 	size, err := window.SpanOf(n.Size)
-	if n.Kind == plan.Session {
-		return window.Cut{}, errs.E(errs.Unsupported, "plan", n.Pos, "SESSION windows are not supported yet, in batch and in incremental mode")
-	}
 	if err != nil {
 		return window.Cut{}, at(err)
 	}
@@ -139,6 +136,9 @@ func scaled[T int32 | int64](a arrow.Array, v []T, by int64, t types.Type) ([]in
 }
 
 func newTimeWindow(n *plan.TimeWindow, env *Env, workers int) (Operator, error) {
+	if n.Kind == plan.Session {
+		return newSessions(n, env)
+	}
 	input, err := Build(n.Input, env, workers)
 	if err != nil {
 		return nil, err

@@ -32,9 +32,11 @@ func EmitFor(q *Query) (EmitPolicy, string, error) {
 func grouped(n Node) bool {
 	found := false
 	Walk(n, func(m Node) bool {
-		switch m.(type) {
+		switch m := m.(type) {
 		case *Aggregate, *GroupTopN:
 			found = found || Live(m)
+		case *TimeWindow:
+			found = found || m.Kind == Session && Live(m)
 		}
 		return !found
 	})

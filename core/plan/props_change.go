@@ -50,7 +50,11 @@ func Updating(n Node, emit EmitPolicy) bool {
 	case *Window:
 		return Live(n)
 	case *TimeWindow:
-		return in || n.Kind == Session && Live(n)
+		if n.Kind == Session {
+			_, ends := SessionEnds(n)
+			return Live(n) && (emit != EmitOnWatermark || !ends)
+		}
+		return in
 	}
 	return in
 }

@@ -66,14 +66,19 @@ func TimeColumns(n Node) map[expr.ColID]TimeColumn {
 			items(n.Input, n.Keys)
 		}
 	case *TimeWindow:
+		if n.Kind == Session {
+			sessionTimes(n, out)
+			break
+		}
 		keep(n.Input)
 		if c, ok := n.Time.(*expr.Col); ok {
 			// A window over windows (two-step aggregation) works too: what ends after W falls in windows that end after W.
 			if t, ok := out[c.ID]; ok && (t.Kind == EventTime || t.Kind == WindowEnd) {
-				if n.Kind != Session { // a session's start moves while it grows
-					out[n.Start.ID] = TimeColumn{WindowStart, longest(n.Size), n.Start.ID}
-				}
+				out[n.Start.ID] = TimeColumn{WindowStart, longest(n.Size), n.Start.ID}
 				out[n.End.ID] = TimeColumn{WindowEnd, 0, n.Start.ID}
+			} else if ok { // of windows known by their starts
+				out[n.Start.ID] = TimeColumn{WindowStart, longest(n.Size) + t.SizeUS, n.Start.ID}
+				out[n.End.ID] = TimeColumn{WindowStart, t.SizeUS, n.Start.ID}
 			}
 		}
 	case *Join:
@@ -95,6 +100,25 @@ func TimeColumns(n Node) map[expr.ColID]TimeColumn {
 		}
 	}
 	return out
+}
+
+// sessionTimes: a row may still change sessions that end at its time or later, so their ends are bound as the times of rows are.
+// Nothing else is: a session's start moves while it grows, and its rows are shown again with other edges, or late.
+func sessionTimes(n *TimeWindow, out map[expr.ColID]TimeColumn) {
+	if c, ok := n.Time.(*expr.Col); ok {
+		if t, ok := TimeColumns(n.Input)[c.ID]; ok {
+			if t.Kind == WindowEnd { // one rule for all: a session is settled when the watermark has passed its end
+				t.Kind = EventTime
+			}
+			out[n.End.ID] = TimeColumn{t.Kind, t.SizeUS, n.Start.ID}
+		}
+	}
+}
+
+// SessionEnds reports how the ends of sessions are bound to the watermark, when they are.
+func SessionEnds(n *TimeWindow) (TimeColumn, bool) {
+	t, ok := TimeColumns(n)[n.End.ID]
+	return t, ok
 }
 
 // joinTimes keeps the times that stay bound to the watermark. A new row of one side may meet an old row of the

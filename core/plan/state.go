@@ -59,6 +59,13 @@ func StateOf(n Node, emit EmitPolicy) []StateUse {
 			return []StateUse{{table, false, fmt.Sprintf("%d rows per group, one group per key, for ever", n.Limit)}}
 		}
 		return []StateUse{{table, false, allRows(n.Input, emit)}}
+	case *TimeWindow:
+		if n.Kind == Session {
+			if _, ok := SessionEnds(n); ok {
+				return []StateUse{{"session_rows", true, closedBy(n.End)}}
+			}
+			return []StateUse{{"session_rows", false, "every row, because a later one may join its session"}}
+		}
 	case *SetOp:
 		if n.Kind != Union || !n.All {
 			return []StateUse{{"setop_rows", false, "one entry per different row, for ever"}}

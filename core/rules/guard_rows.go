@@ -135,7 +135,13 @@ func (g *guards) under(n plan.Node, j judged) plan.Node {
 		return rebuild(n, g.under(n.Input, j))
 	case *plan.TimeWindow:
 		own := j.within(plan.SetOf(n.Input.Columns())) // a condition on the edges drops windows, not rows
+		if n.Kind == plan.Session && len(j.keep) > 0 {
+			own = judged{} // rows that are dropped above count in their sessions
+		}
 		own.value(n.Time)
+		for _, k := range n.Keys {
+			own.value(k)
+		}
 		return rebuild(n, g.under(n.Input, own))
 	case *plan.Sort:
 		for _, k := range n.Keys {

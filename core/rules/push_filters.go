@@ -37,6 +37,10 @@ func (c *rewriter) push(n plan.Node, preds []expr.Expr) plan.Node {
 	case *plan.Aggregate:
 		return c.pushAggregate(n, preds)
 	case *plan.TimeWindow:
+		if n.Kind == plan.Session { // rows that other keys have do not tell sessions apart
+			down, up := split(preds, within(plainColumns(n.Keys)))
+			return where(rebuild(n, c.push(n.Input, down)), up)
+		}
 		preds = edgesKnown(n, preds)
 		down, up := split(preds, func(e expr.Expr) bool {
 			cols := plan.ExprColumns(e)
@@ -91,7 +95,7 @@ func (c *rewriter) push(n plan.Node, preds []expr.Expr) plan.Node {
 
 // edgesKnown asks about the time of a row instead of whether an edge of its window is NULL.
 func edgesKnown(w *plan.TimeWindow, preds []expr.Expr) []expr.Expr {
-	if w.Kind == plan.Session || stuck(w.Time) {
+	if stuck(w.Time) {
 		return preds
 	}
 	out := slices.Clone(preds)

@@ -62,6 +62,12 @@ var all = []mutant{
 		"held != own && o.src.inOrder(own, held) < 0:", "held != own && o.src.inOrder(own, held) < -9:", "normalize|normalize-join"},
 	{"captured-of-another-row", "what a lambda reads of its row is taken from the row of the element's place, in both modes", "core/expr/lambda.go",
 		"cols = append(cols, kernels.Take(c.Array, rows))", "cols = append(cols, kernels.Take(c.Array, append(rows[1:len(rows):len(rows)], rows[0])))", "lambda"},
+	{"touching-sessions", "rows that are exactly a gap apart are in two sessions, in both modes", "core/window/session.go",
+		"return b-a <= int64(g)", "return b-a < int64(g)", "session"},
+	{"session-end", "a session closes at its end, although a row at its end belongs to it", "core/plan/props_time.go",
+		"t.Kind = EventTime\n", "t.Kind = WindowEnd\n", "session"},
+	{"parted-session", "a session does not part when a row goes", "incremental/session.go",
+		"if s.weight.V[x] <= 0 {\n\t\t\t\tcontinue", "if s.weight.V[x] < 0 {\n\t\t\t\tcontinue", "session-updating"},
 	{"best-of-two-windows", "a row that is best in several windows comes of EXISTS once for each, in both modes", "core/rules/best_rows.go",
 		"if x.j.Kind == plan.Semi && overlap(w) {", "if false && overlap(w) {", "best-of-windows"},
 }

@@ -207,6 +207,8 @@ var operators = []operator{
 	}},
 	{name: "hop", relations: []string{markedT}, appendOnly: true, queries: append(windows("HOP", "INTERVAL '2 seconds', INTERVAL '6 seconds'"), windows("HOP", "INTERVAL '4 seconds', INTERVAL '6 seconds'")...), noDuck: "no such function; judged by batch"},
 	{name: "hop-updating", relations: one, queries: []string{"SELECT k, HOP_START(ts, INTERVAL '5 seconds', INTERVAL '10 seconds') AS s, count(*), sum(v) FROM t GROUP BY k, HOP(ts, INTERVAL '5 seconds', INTERVAL '10 seconds') EMIT IMMEDIATE"}, noDuck: "no such function; judged by batch"},
+	{name: "session", relations: []string{markedT}, appendOnly: true, queries: append(sessions("ON WATERMARK"), sessions("IMMEDIATE")...), duck: sessionDuck},
+	{name: "session-updating", relations: one, queries: sessions("IMMEDIATE"), duck: sessionDuck},
 	{name: "top-n", relations: one, queries: crossed("SELECT {1} FROM t ORDER BY {0} {2}", []string{"v", "v DESC", "x", "x DESC NULLS FIRST", "k, v DESC", "ts NULLS FIRST"}, []string{"*", "k, v, x"}, []string{"LIMIT 1", "LIMIT 3", "LIMIT 2 OFFSET 1", "LIMIT 5 OFFSET 2"}), noDuck: "leaves the order of ties open"},
 	{name: "top-n-total", relations: one, queries: []string{"SELECT k, v, b FROM t ORDER BY k, v, b LIMIT 3", "SELECT k, v, b FROM t ORDER BY v DESC, k DESC, b LIMIT 2 OFFSET 1", "SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s, k LIMIT 2"}},
 	{name: "best-rows", relations: one, queries: best, duck: withoutEmit},

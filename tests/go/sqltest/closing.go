@@ -11,12 +11,14 @@ import (
 	"github.com/riverbed/riverbed/core/types"
 )
 
-// closing asks batch for the groups of a query that a watermark has closed: those whose window ends at or before it.
+// closing asks batch for the groups of a query that a watermark has closed: those whose window ends at or before it, or whose session
+// ends before it.
 // That is a condition in HAVING where the query groups by a window; of other queries only the final answer is compared.
 type closing struct {
 	query *sql.Query
 	sel   *sql.Select
 	end   string // the expression of the window's end
+	op    string // between it and the watermark
 }
 
 func newClosing(text string) *closing {
@@ -24,7 +26,7 @@ func newClosing(text string) *closing {
 	if err != nil {
 		return nil
 	}
-	c := &closing{query: st.(*sql.Query)}
+	c := &closing{query: st.(*sql.Query), op: "<="}
 	sel, ok := c.query.Body.(*sql.Select)
 	if !ok || sel.GroupBy == nil || c.query.Limit != nil {
 		return nil
@@ -34,7 +36,10 @@ func newClosing(text string) *closing {
 		for _, e := range g.Exprs {
 			if f, ok := e.(*sql.Function); ok {
 				switch name := strings.ToLower(f.Name.String()); name {
-				case "tumble", "hop", "cumulate":
+				case "tumble", "hop", "cumulate", "session":
+					if name == "session" {
+						c.op = "<"
+					}
 					text := sql.Print(f)
 					c.end = name + "_end" + text[strings.Index(text, "("):]
 				}
@@ -46,6 +51,11 @@ func newClosing(text string) *closing {
 	}
 	if c.end == "" {
 		return nil
+	}
+	for _, t := range sel.From {
+		if w, ok := t.(*sql.WindowTable); ok && strings.EqualFold(w.Kind, "session") {
+			c.op = "<"
+		}
 	}
 	return c
 }
@@ -71,7 +81,7 @@ func (c *closing) answer(s *riverbed.Session, w flow.Watermark) (rows Bag, ok bo
 	case flow.EndWatermark:
 		text = "TRUE"
 	default:
-		text = fmt.Sprintf("%s <= TIMESTAMP '%s'", c.end, stamp(w))
+		text = fmt.Sprintf("%s %s TIMESTAMP '%s'", c.end, c.op, stamp(w))
 	}
 	had := c.sel.Having
 	if had != nil {
