@@ -42,6 +42,7 @@ type arrangement struct {
 	keysWere []keyTotal   // their totals at the step's start, in order of appearance
 	slots    []uint32     // scratch
 	units    *state.Units // nil: rows do not leave memory
+	later    *state.Due   // keys with rows that have left it, where there is a closing
 }
 
 type keyTotal struct {
@@ -247,6 +248,8 @@ func coarse(t int64) int64 { return addTime(t|(1<<20-1), 1) }
 // remove drops rows; a key without rows goes too.
 func (a *arrangement) remove(slots []uint32) {
 	var keys []uint32
+	var changed []uint32
+	cold := a.units.Open()
 	for _, s := range slots {
 		key := a.keyOf[s]
 		if p := a.prev[s]; p != state.NoSlot {
@@ -266,8 +269,12 @@ func (a *arrangement) remove(slots []uint32) {
 		if a.head[key] == state.NoSlot {
 			keys = append(keys, key)
 		}
+		if cold {
+			changed = append(changed, key)
+		}
 	}
 	a.rows.Delete(slots)
+	a.units.Changed(changed)
 	a.units.Forget(keys)
 	a.keys.Delete(keys)
 }
@@ -282,10 +289,11 @@ func (a *arrangement) forget() error {
 }
 
 func (a *arrangement) expire(w flow.Watermark) error {
-	if a.closing != nil {
-		a.remove(a.timers.take(w, a.closes, a.rows.Live))
+	if a.closing == nil {
+		return nil
 	}
-	return nil
+	a.remove(a.timers.take(w, a.closes, a.rows.Live))
+	return a.expireOut(w)
 }
 
 // endStep forgets what belongs to the step, drops rows of weight zero and returns how many rows have a negative weight.

@@ -39,7 +39,7 @@ func (l *rowLog) evict(limit int64) error {
 			l.stuck = l.stuck || over
 			continue
 		}
-		if err = l.rows.Leave(p.Segment); err == nil {
+		if err = l.rows.Leave(p.Segment, p.settled()); err == nil {
 			l.leave(p)
 		}
 	}
@@ -47,6 +47,18 @@ func (l *rowLog) evict(limit int64) error {
 	l.parts = kept
 	l.index.rest(l)
 	return err
+}
+
+// settled is when the rows of a part are dropped that is in the store, nil for never.
+func (p *logPart) settled() []int64 {
+	if p.closes == nil {
+		return nil
+	}
+	out := make([]int64, len(p.closes))
+	for i, at := range p.closes {
+		out[i] = coarse(at)
+	}
+	return out
 }
 
 // findCold gives the pairs with rows in the store. Those rows have parts of their own until the end of the step.

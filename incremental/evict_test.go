@@ -68,6 +68,11 @@ var evictQueries = []string{
 	"SELECT w, n, count(DISTINCT shop), count(*) FROM (SELECT TUMBLE_END(ts, INTERVAL '3 seconds') AS w, shop, count(*) AS n FROM visit GROUP BY shop, TUMBLE(ts, INTERVAL '3 seconds')) GROUP BY w, n EMIT IMMEDIATE",
 	"SELECT shop, HOP_START(ts, INTERVAL '2 seconds', INTERVAL '6 seconds'), count(*), sum(price), min(item) FROM visit GROUP BY shop, HOP(ts, INTERVAL '2 seconds', INTERVAL '6 seconds') EMIT ON WATERMARK",
 	"SELECT shop, item, HOP_END(ts, INTERVAL '2 seconds', INTERVAL '5 seconds'), count(*), sum(price) FROM visit GROUP BY shop, item, HOP(ts, INTERVAL '2 seconds', INTERVAL '5 seconds') EMIT IMMEDIATE",
+	"SELECT a.shop, a.ts, b.ts, b.price FROM visit a JOIN visit b ON a.shop = b.shop AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '3 seconds'",
+	"SELECT a.shop, a.ts, b.ts, b.item FROM visit a LEFT JOIN visit b ON a.shop = b.shop AND b.ts BETWEEN a.ts - INTERVAL '1 second' AND a.ts + INTERVAL '3 seconds'",
+	"SELECT a.shop, a.ts, b.ts FROM visit a FULL JOIN (SELECT DISTINCT ts, shop FROM visit) b ON a.shop = b.shop AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '2 seconds'",
+	"SELECT shop, ts FROM visit a WHERE EXISTS (SELECT * FROM visit b WHERE b.shop = a.shop AND b.ts > a.ts AND b.ts < a.ts + INTERVAL '4 seconds')",
+	"SELECT a.shop, a.ts, b.n FROM visit a JOIN (SELECT ts, shop, count(*) AS n FROM visit GROUP BY ts, shop) b ON a.shop = b.shop AND b.ts BETWEEN a.ts - INTERVAL '2 seconds' AND a.ts",
 	"SELECT l.day, n FROM latest l JOIN (SELECT item, count(*) AS n FROM sale GROUP BY item) USING (item)",
 }
 
@@ -165,8 +170,10 @@ func TestGroupsThatLeaveMemory(t *testing.T) {
 							}
 						}
 						// Rows that tie have no order over a restart.
-						stepBoth(t, small, whole, in, workers == 1 && !strings.Contains(query, "rank()") && !strings.Contains(query, "JOIN sale") && !strings.Contains(query, "WATERMARK")) // what comes from the store comes in the order of its keys
-						if got, want := small.Stats().StateRows, whole.Stats().StateRows; got > want || got < want && !strings.HasPrefix(query, "SELECT DISTINCT ts") {                     // whose rows are kept a little longer, if nothing comes between
+						stepBoth(t, small, whole, in, workers == 1 && !strings.Contains(query, "rank()") && !strings.Contains(query, "JOIN sale") && !strings.Contains(query, ".ts") && !strings.Contains(query, "WATERMARK")) // what comes from the store comes in the order of its keys
+						// Rows that the watermark has settled one by one stay a little longer, and not the same ones; behind the end some of those without a time.
+						soon := strings.HasPrefix(query, "SELECT DISTINCT ts") || strings.Contains(query, ".ts")
+						if got, want := small.Stats().StateRows, whole.Stats().StateRows; got != want && !soon || got > want && step == last {
 							t.Fatalf("step %d: %d rows of state, not %d", step, got, want)
 						}
 						for table, n := range incremental.RowsOut(small) {
@@ -183,8 +190,19 @@ func TestGroupsThatLeaveMemory(t *testing.T) {
 							if _, err = whole.Changes(); err != nil {
 								t.Fatal(err)
 							}
-						} else if saved, err = small.Snapshot(); err != nil {
-							t.Fatal(err)
+						} else {
+							if saved, err = small.Snapshot(); err != nil {
+								t.Fatal(err)
+							}
+							rows := int64(0)
+							for _, op := range saved.Operators {
+								for _, p := range op.Parts {
+									rows += p.Rows.NumRows()
+								}
+							}
+							if counted := small.Stats().StateRows; rows != counted {
+								t.Fatalf("step %d: a snapshot of %d rows, %d are counted", step, rows, counted)
+							}
 						}
 						if r.IntN(6) == 0 {
 							if err := small.Close(); err != nil {

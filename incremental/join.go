@@ -560,12 +560,12 @@ func (j *join) evictable() (out []evicted) {
 		}
 	}
 	for s, a := range j.arranged {
-		if a != nil && a.closing == nil && j.bounded == [2]bool{} {
+		if a != nil && j.bounded == [2]bool{} {
 			out = append(out, coldArrangement{a.rows, a, j, s})
 		}
 	}
 	for s, l := range j.logged {
-		if l != nil && l.closing == nil { // the others are short: the watermark drops their rows
+		if l != nil {
 			out = append(out, coldLog{l.rows, l, j, s})
 		}
 	}

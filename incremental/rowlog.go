@@ -218,7 +218,13 @@ func (l *rowLog) expire(w flow.Watermark) error {
 		l.leave(p)
 	}
 	l.lent = l.lent[:0]
-	if l.closing == nil || w == flow.NoWatermark || int64(w) < l.due {
+	if l.closing == nil || w == flow.NoWatermark {
+		return nil
+	}
+	if err := l.rows.DropSettled(int64(w)); err != nil {
+		return err
+	}
+	if int64(w) < l.due {
 		return nil
 	}
 	kept := make([]*logPart, 0, len(l.parts))

@@ -24,7 +24,17 @@ func NewDue(in *Cold) *Due {
 
 // Add notes rows of a table, and when their time is up.
 func (d *Due) Add(t *Table, slots []uint32, times []int64) error {
-	if len(slots) == 0 {
+	pairs := make([]Pair, len(slots))
+	for i, s := range slots {
+		key := append(append(d.at(times[i]), t.Group(s)), t.Key(s)...)
+		pairs[i] = Pair{key, binary.BigEndian.AppendUint64(nil, t.Hash(s))}
+	}
+	return d.put(pairs, times)
+}
+
+// put writes entries of these times.
+func (d *Due) put(pairs []Pair, times []int64) error {
+	if len(pairs) == 0 {
 		return nil
 	}
 	if d.store == nil {
@@ -33,17 +43,21 @@ func (d *Due) Add(t *Table, slots []uint32, times []int64) error {
 			return err
 		}
 	}
-	pairs := make([]Pair, len(slots))
-	for i, s := range slots {
-		if !d.any || times[i] < d.least {
-			d.any, d.least = true, times[i]
-		}
-		key := append(append(d.at(times[i]), t.Group(s)), t.Key(s)...)
-		pairs[i] = Pair{key, binary.BigEndian.AppendUint64(nil, t.Hash(s))}
+	if least := slices.Min(times); !d.any || least < d.least {
+		d.any, d.least = true, least
 	}
 	slices.SortFunc(pairs, func(a, b Pair) int { return bytes.Compare(a.Key, b.Key) })
 	pairs = slices.CompactFunc(pairs, func(a, b Pair) bool { return bytes.Equal(a.Key, b.Key) })
 	return d.store.Apply(pairs)
+}
+
+// clear forgets all keys.
+func (d *Due) clear() error {
+	if d == nil || !d.any {
+		return nil
+	}
+	d.any = false
+	return d.store.DeleteRange(d.pre, behind(d.pre))
 }
 
 // at is where the keys of a time begin.

@@ -27,6 +27,7 @@ type coldLog struct {
 	exact []rowkey.Key    // of rows
 	row   *rowkey.Encoder
 	seen  seen
+	due   *Due // the rows by the time that settles them
 }
 
 // Limit lets rows leave memory, to a store under a path that no other log has but those with other key groups. ts are the types of the keys.
@@ -36,6 +37,7 @@ func (l *Log) Limit(in *Cold, path string, ts []types.Type) {
 		c.exact[i].Exact = true
 	}
 	c.enc, c.row = rowkey.NewEncoder(ts, make([]rowkey.Key, len(ts))), rowkey.NewEncoder(l.types, c.exact)
+	c.due = NewDue(in)
 	l.cold = c
 }
 
@@ -60,8 +62,8 @@ func (l *Log) Saved(s *Segment) bool {
 	return s.first+uint64(s.n) <= l.marks[0].next
 }
 
-// Leave puts the rows of a segment, which is none any more, into the store.
-func (l *Log) Leave(s *Segment) error {
+// Leave puts the rows of a segment, which is none any more, into the store. settled is when each may be dropped (DropSettled), nil for never.
+func (l *Log) Leave(s *Segment, settled []int64) error {
 	c := l.cold
 	if c.store == nil {
 		var err error
@@ -83,6 +85,15 @@ func (l *Log) Leave(s *Segment) error {
 		mem = binary.BigEndian.AppendUint64(mem, s.number(i))
 		pairs[i] = Pair{mem[from:len(mem):len(mem)], rows.Row(i)}
 	}
+	if settled != nil {
+		due := make([]Pair, s.n)
+		for i, p := range pairs {
+			due[i] = Pair{append(c.due.at(settled[i]), p.Key[len(c.pre):]...), binary.BigEndian.AppendUint64(nil, hash[i])}
+		}
+		if err := c.due.put(due, settled); err != nil {
+			return err
+		}
+	}
 	slices.SortFunc(pairs, func(a, b Pair) int { return bytes.Compare(a.Key, b.Key) })
 	if err := c.store.Apply(pairs); err != nil {
 		return err
@@ -90,6 +101,35 @@ func (l *Log) Leave(s *Segment) error {
 	c.rows += s.n
 	l.n -= s.n
 	l.replace(l.at(s), 1)
+	return nil
+}
+
+// DropSettled drops rows that are in the store and settled by then.
+func (l *Log) DropSettled(by int64) error {
+	c := l.cold
+	for c != nil {
+		k, err := c.due.Take(by)
+		if err != nil || k.Len() == 0 {
+			return err
+		}
+		pairs := make([]Pair, k.Len())
+		g := goneSegment{epoch: l.epoch, groups: k.Group}
+		for i := range pairs {
+			key := k.At(i)
+			pairs[i].Key = slices.Concat(c.pre, k.Group[i:i+1], key)
+			g.numbers = append(g.numbers, binary.BigEndian.Uint64(key[len(key)-8:]))
+		}
+		slices.SortFunc(pairs, func(a, b Pair) int { return bytes.Compare(a.Key, b.Key) })
+		if err := c.store.Apply(pairs); err != nil {
+			return err
+		}
+		c.rows -= k.Len()
+		l.looks += int64(k.Len())
+		if l.tracking {
+			l.gone = append(l.gone, g)
+			l.bytes += g.held()
+		}
+	}
 	return nil
 }
 
@@ -180,7 +220,7 @@ func (l *Log) Undo() error {
 		}
 	}
 	c.rows = 0
-	return nil
+	return c.due.clear()
 }
 
 // clear drops all rows, and lists them as deleted.
@@ -207,7 +247,7 @@ func (c *coldLog) clear(l *Log) error {
 		}
 	}
 	c.rows, c.seen, c.has = 0, seen{}, [Groups]bool{}
-	return nil
+	return c.due.clear()
 }
 
 // withCold adds the rows that are in the store to a part.
