@@ -459,6 +459,8 @@ func (b *builder) operator(n plan.Node) (Operator, error) {
 		return newTopN(n, b.g.emit)
 	case *plan.GroupTopN:
 		return newGroupTopN(n, b.g.emit)
+	case *plan.Window:
+		return newOver(n, b.g.emit)
 	case *plan.SetOp:
 		if n.Kind == plan.Union && n.All {
 			return unionAll{}, nil

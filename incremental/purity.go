@@ -22,6 +22,9 @@ func checkPurity(root plan.Node, emit plan.EmitPolicy) error {
 		if len(n.Children()) == 0 {
 			updating = plan.Updating(n, emit)
 		}
+		if _, ok := n.(*plan.Window); ok {
+			updating = true // it computes rows again that others have changed
+		}
 		for _, e := range n.Exprs() {
 			expr.Walk(e, func(x expr.Expr) bool {
 				c, ok := x.(*expr.Call)

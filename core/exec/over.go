@@ -197,7 +197,7 @@ func (o *over) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 		if o.rows == nil && len(o.cuts) == 2 {
 			workers = o.env.Workers
 		}
-		made, err := o.funcs.Eval(o.env.Fn, cols, n, 0, workers)
+		made, err := o.funcs.Eval(o.env.Fn, cols, n, nil, workers)
 		if err != nil {
 			return nil, err
 		}

@@ -73,7 +73,7 @@ func NewOverFuncs(n *plan.Window) (*OverFuncs, error) {
 type overRows struct {
 	*OverFuncs
 	rows    int
-	base    int64 // rows of the partition before these
+	bases   []int64 // by partition: its rows that come before these
 	cols    []arrow.Array
 	args    []arrow.Array // of the aggregates
 	parts   []int32
@@ -81,10 +81,10 @@ type overRows struct {
 	frames  map[string]*fn.Frames
 }
 
-// Eval computes the functions over rows in order: a column for each. With base, the rows are of one partition, and so many of its
-// rows come before them.
-func (o *OverFuncs) Eval(env *fn.Env, cols []arrow.Array, n int, base int64, workers int) ([]arrow.Array, error) {
-	r := &overRows{OverFuncs: o, rows: n, base: base, byOrder: map[int]*inPartitions{}, frames: map[string]*fn.Frames{}}
+// Eval computes the functions over rows in order: a column for each. bases, when not nil, has for each partition how many of its rows
+// come before those that are here.
+func (o *OverFuncs) Eval(env *fn.Env, cols []arrow.Array, n int, bases []int64, workers int) ([]arrow.Array, error) {
+	r := &overRows{OverFuncs: o, rows: n, bases: bases, byOrder: map[int]*inPartitions{}, frames: map[string]*fn.Frames{}}
 	var err error
 	if r.cols, err = o.prog.EvalArrays(env, cols, n); err != nil {
 		return nil, err

@@ -12,9 +12,15 @@ import (
 // rank numbers rows, or runs of peers by the number of their first row, or one by one.
 func (r *overRows) rank(name string, p *inPartitions) arrow.Array {
 	out := make([]int64, r.rows)
+	k := 0
 	p.each(func(from, to int32, peers []int32) {
+		base := int64(0)
+		if r.bases != nil {
+			base = r.bases[k]
+			k++
+		}
 		if name == "row_number" {
-			n := r.base
+			n := base
 			for i := range out[from:to] {
 				n++
 				out[int(from)+i] = n
@@ -22,7 +28,7 @@ func (r *overRows) rank(name string, p *inPartitions) arrow.Array {
 			return
 		}
 		for k, first := range peers[:len(peers)-1] {
-			n := int64(first-from) + 1 + r.base
+			n := int64(first-from) + 1 + base
 			if name == "dense_rank" {
 				n = int64(k) + 1
 			}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/riverbed/riverbed/core/expr"
 )
 
@@ -129,4 +131,49 @@ func (f *WindowItem) Tied() bool {
 	// An aggregate that takes an order has one of its own.
 	return f.Frame != nil && f.Frame.Mode == FrameRows &&
 		!(f.Frame.Start.Kind == UnboundedPreceding && f.Frame.End.Kind == UnboundedFollowing)
+}
+
+// commonPart are the columns by which all functions of a node partition.
+func (n *Window) commonPart() []expr.Expr {
+	var out []expr.Expr
+	for _, e := range n.Funcs[0].Part {
+		c, ok := e.(*expr.Col)
+		all := ok
+		for _, f := range n.Funcs[1:] {
+			all = all && slices.ContainsFunc(f.Part, func(x expr.Expr) bool {
+				d, ok := x.(*expr.Col)
+				return ok && d.ID == c.ID
+			})
+		}
+		if all {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// times are the columns that stay bound to the watermark: rows of a partition change as long as others join it, so that only what the
+// partition says of time holds.
+func (n *Window) times(out map[expr.ColID]TimeColumn) {
+	in := TimeColumns(n.Input)
+	for _, e := range n.commonPart() {
+		id := e.(*expr.Col).ID
+		t, ok := in[id]
+		if !ok {
+			continue
+		}
+		out[id] = t
+		for other, o := range in {
+			if t.Window != 0 && o.Window == t.Window {
+				out[other] = o
+			}
+		}
+	}
+}
+
+func windowState(n *Window) []StateUse {
+	if c, ok := ClosingColumn(n); ok {
+		return []StateUse{{"over_rows", true, closedBy(c) + "; " + ReachOf(n).String()}}
+	}
+	return []StateUse{{"over_rows", false, "all rows, for ever; " + ReachOf(n).String()}}
 }

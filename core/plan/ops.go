@@ -118,8 +118,8 @@ var Ops = []*Op{
 	{Name: "union all", Summary: "Give the rows of both inputs.", Batch: yes, Incremental: yes, SQL: "SELECT k FROM a UNION ALL SELECT k FROM b"},
 	{Name: "set operation", Summary: "INTERSECT and EXCEPT.", Batch: yes, Incremental: yes,
 		State: []StateTable{{"setop_rows", "row → weight on each side, weight shown"}}, SQL: "SELECT k FROM a EXCEPT SELECT k FROM b"},
-	{Name: "window function", Summary: "Functions with OVER that are no top-N.", Batch: yes, Incremental: no(later),
-		SQL: "SELECT sum(v) OVER (PARTITION BY k) FROM t"},
+	{Name: "window function", Summary: "Functions with OVER that are no top-N.", Batch: yes, Incremental: yes,
+		State: []StateTable{{"over_rows", "row → weight, in the key group of its partition"}}, SQL: "SELECT sum(v) OVER (PARTITION BY k) FROM t"},
 	{Name: "dependent join", Summary: "A subquery for each row. The rules turn it into joins.", Batch: no("the rules give it other forms"),
 		Incremental: no("the rules give it other forms"), SQL: "SELECT * FROM a, LATERAL (SELECT a.k + 1)"},
 }
@@ -213,6 +213,9 @@ func Check(root Node, mode Mode) error {
 		if a, ok := n.(*Aggregate); ok && err == nil && mode == Incremental && Live(a) {
 			err = checkAggs(a)
 		}
+		if w, ok := n.(*Window); ok && err == nil && mode == Incremental && Live(w) {
+			err = checkWindowAggs(w)
+		}
 		return err == nil
 	})
 	return err
@@ -256,6 +259,16 @@ func posOf(n Node) errs.Pos {
 		}
 	}
 	return errs.Pos{}
+}
+
+func checkWindowAggs(w *Window) error {
+	var aggs Aggregate
+	for _, f := range w.Funcs {
+		if f.Agg != nil {
+			aggs.Aggs = append(aggs.Aggs, *f.Agg)
+		}
+	}
+	return checkAggs(&aggs)
 }
 
 func checkAggs(a *Aggregate) error {

@@ -48,7 +48,7 @@ func Updating(n Node, emit EmitPolicy) bool {
 		}
 		return in || n.Kind == Intersect && n.All && Live(n)
 	case *Window:
-		return Live(n)
+		return Live(n) && !closes()
 	case *TimeWindow:
 		if n.Kind == Session {
 			_, ends := SessionEnds(n)

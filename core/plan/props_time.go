@@ -93,7 +93,9 @@ func TimeColumns(n Node) map[expr.ColID]TimeColumn {
 				out[c.ID] = TimeColumn{a.Kind, max(a.SizeUS, b.SizeUS), 0}
 			}
 		}
-	case *Values, *Limit, *TopN, *Apply, *Window:
+	case *Window:
+		n.times(out)
+	case *Values, *Limit, *TopN, *Apply:
 	default:
 		for _, c := range n.Children() {
 			keep(c)
@@ -179,6 +181,8 @@ func ClosingColumn(n Node) (Column, bool) {
 		input = n.Input
 	case *GroupTopN:
 		group, input = n.Part, n.Input
+	case *Window:
+		group, input = n.commonPart(), n.Input
 	case *Distinct:
 		for _, c := range n.Columns() {
 			group = append(group, c.Ref())

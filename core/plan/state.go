@@ -66,6 +66,8 @@ func StateOf(n Node, emit EmitPolicy) []StateUse {
 			}
 			return []StateUse{{"session_rows", false, "every row, because a later one may join its session"}}
 		}
+	case *Window:
+		return windowState(n)
 	case *SetOp:
 		if n.Kind != Union || !n.All {
 			return []StateUse{{"setop_rows", false, "one entry per different row, for ever"}}
