@@ -17,7 +17,7 @@ const root = "../../.."
 // TestMutantsApply keeps the list in step with the code: every text stands in its file exactly once.
 func TestMutantsApply(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range slices.Concat(checkpoints, pipelines, copies, ofTheSimulation, all) {
+	for _, m := range slices.Concat(checkpoints, pipelines, copies, leaving, ofTheSimulation, all) {
 		if seen[m.name] {
 			t.Errorf("%s is listed twice", m.name)
 		}
@@ -72,12 +72,12 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 }
 
-// TestMutantsOfEpochsAreFound is the same for the store of checkpoints, for pipelines, and for rows copied behind a barrier, whose own tests find them.
+// TestMutantsOfEpochsAreFound is the same for the store of checkpoints, for pipelines, for rows copied behind a barrier, and for state that leaves memory, whose own tests find them.
 func TestMutantsOfEpochsAreFound(t *testing.T) {
 	for _, of := range []struct {
 		folder string
 		list   []mutant
-	}{{"checkpoint", checkpoints}, {".", pipelines}, {"incremental", copies}} {
+	}{{"checkpoint", checkpoints}, {".", pipelines}, {"incremental", copies}, {"incremental", leaving}} {
 		list := of.list[:1]
 		if os.Getenv("RIVERBED_MUTANTS") != "" {
 			list = of.list
