@@ -72,33 +72,38 @@ func (e *entry) columns() []types.Field {
 type catalog struct {
 	entries map[string]*entry // by lower-case name
 	udfs    map[string]*fn.Scalar
+	objects map[string]any // macros, sequences, indexes and schemas, by kind and name in lower case; see objects.go
+	schema  string         // the current one
 }
 
 func newCatalog() *catalog {
-	return &catalog{entries: map[string]*entry{}, udfs: map[string]*fn.Scalar{}}
+	return &catalog{entries: map[string]*entry{}, udfs: map[string]*fn.Scalar{}, objects: map[string]any{}, schema: mainSchema}
 }
 
 func (c *catalog) get(name string) *entry { return c.entries[strings.ToLower(name)] }
 
 // with is the catalog with an entry more, in the place of the one of its name.
 func (c *catalog) with(e *entry) *catalog {
-	n := &catalog{maps.Clone(c.entries), c.udfs}
+	n := *c
+	n.entries = maps.Clone(c.entries)
 	n.entries[strings.ToLower(e.name)] = e
-	return n
+	return &n
 }
 
 // without is the catalog without a name.
 func (c *catalog) without(name string) *catalog {
-	n := &catalog{maps.Clone(c.entries), c.udfs}
+	n := *c
+	n.entries = maps.Clone(c.entries)
 	delete(n.entries, strings.ToLower(name))
-	return n
+	return &n
 }
 
 // withFunction is the catalog with a function of the host more.
 func (c *catalog) withFunction(f *fn.Scalar) *catalog {
-	n := &catalog{c.entries, maps.Clone(c.udfs)}
+	n := *c
+	n.udfs = maps.Clone(c.udfs)
 	n.udfs[f.Name] = f
-	return n
+	return &n
 }
 
 // names lists everything, for suggestions.
@@ -129,39 +134,33 @@ type scopeCatalog struct {
 	ctx    context.Context
 	locals map[string]flow.Relation // by the name of the variable
 	params bind.Params              // of the statement's text
+	macros map[string]*bind.Macro   // what the statement called, by name in lower case
 	used   []*entry                 // what the statement reads, for dependencies
 	// reading: a materialized view is read as its rows; otherwise (in the definition of another view) as its query.
 	reading bool
 	// following: __late and __bad are read as streams of what comes; otherwise as the rows that are there.
 	following bool
-	kept      bool                     // the statement reads __late or __bad
-	values    []types.Type             // of the columns that an INSERT's VALUES fill
-	opened    map[string]flow.Relation // files, so that all that mention them see the same
+	instead   map[string]*bind.Relation // rows of a statement that stand for a name, in lower case
+	kept      bool                      // the statement reads __late or __bad
+	values    []types.Type              // of the columns that an INSERT's VALUES fill
+	opened    map[string]flow.Relation  // files, so that all that mention them see the same
 }
 
-var _ bind.Catalog = (*scopeCatalog)(nil)
+var _ bind.SessionCatalog = (*scopeCatalog)(nil)
 
 // scope is the present catalog for what stands by itself: an option, a default, the type of a column.
 func (s *Session) scope() *scopeCatalog { return &scopeCatalog{s: s, cat: s.cat.Load()} }
 
-// qualified reports whether the qualifiers are ones that a session has: main, memory, temp.
-func qualified(name []string) bool {
-	for _, q := range name[:len(name)-1] {
-		switch strings.ToLower(q) {
-		case "main", "memory", "temp":
-		default:
-			return false
-		}
-	}
-	return true
-}
-
 func (c *scopeCatalog) Resolve(name []string) (*bind.Relation, error) {
-	if !qualified(name) {
+	key, ok := c.cat.key(name)
+	if !ok {
 		return nil, nil
 	}
+	if r := c.instead[strings.ToLower(key)]; r != nil {
+		return r, nil
+	}
 	base := name[len(name)-1]
-	if e := c.cat.get(base); e != nil {
+	if e := c.cat.get(key); e != nil {
 		c.used = append(c.used, e)
 		switch {
 		case e.table != nil:
@@ -352,4 +351,10 @@ func (c *scopeCatalog) TableFunctions() []string {
 
 func (c *scopeCatalog) Functions() []string { return slices.Sorted(maps.Keys(c.cat.udfs)) }
 
-func (c *scopeCatalog) Function(name string) *fn.Scalar { return c.cat.udfs[strings.ToLower(name)] }
+func (c *scopeCatalog) Function(name string) *fn.Scalar {
+	low := strings.ToLower(name)
+	if f := c.cat.udfs[low]; f != nil {
+		return f
+	}
+	return c.s.sequenceFunction(low)
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/objstore"
+	"github.com/riverbed/riverbed/core/sql"
 	"github.com/riverbed/riverbed/state"
 )
 
@@ -45,6 +46,9 @@ type config struct {
 	stepRows         int
 	strictRetraction bool
 	onError          string
+	descending       bool              // default_order
+	nulls            string            // default_null_order
+	ignored          map[string]string // settings without effect, as given; replaced, never changed
 }
 
 // What an expression that fails on a row does to its query.
@@ -102,11 +106,52 @@ var settings = []setting{
 		c.onError = v
 		return nil
 	}, func(c *config) string { return c.onError }},
+	{"default_order", "", "the order of ORDER BY without ASC or DESC; a view keeps the one that it was made with", func(c *config, v string) error {
+		switch strings.ToUpper(v) {
+		case "ASC", "ASCENDING", "DEFAULT":
+			c.descending = false
+		case "DESC", "DESCENDING":
+			c.descending = true
+		default:
+			return errs.New(errs.Usage, "configure", "expected ASC or DESC, got %q", v)
+		}
+		return nil
+	}, func(c *config) string {
+		if c.descending {
+			return "DESC"
+		}
+		return "ASC"
+	}},
+	{"default_null_order", "", "where NULLs stand in ORDER BY without NULLS FIRST or LAST: nulls_last, nulls_first, nulls_first_on_asc_last_on_desc, nulls_last_on_asc_first_on_desc; a view keeps the one that it was made with", func(c *config, v string) error {
+		known, ok := nullOrders[strings.ReplaceAll(strings.ToLower(v), " ", "_")]
+		if !ok {
+			return errs.New(errs.Usage, "configure", "expected nulls_last, nulls_first, nulls_first_on_asc_last_on_desc or nulls_last_on_asc_first_on_desc, got %q", v)
+		}
+		c.nulls = known
+		return nil
+	}, func(c *config) string { return c.nulls }},
 	flag("strict_retractions", "fail when a row is retracted that was never there, instead of counting it", func(c *config) *bool { return &c.strictRetraction }),
 }
 
 // aliases are DuckDB's names of settings that we have under another.
-var aliases = map[string]string{"threads": "parallelism"}
+var aliases = map[string]string{"threads": "parallelism", "worker_threads": "parallelism", "max_memory": "memory_limit", "null_order": "default_null_order"}
+
+// nullOrders are the spellings of default_null_order.
+var nullOrders = map[string]string{"nulls_last": nullsLast, "null_last": nullsLast, "last": nullsLast, "default": nullsLast,
+	"nulls_first": nullsFirst, "null_first": nullsFirst, "first": nullsFirst,
+	nullsLeast: nullsLeast, "sqlite": nullsLeast, "mysql": nullsLeast, nullsGreatest: nullsGreatest, "postgres": nullsGreatest}
+
+const (
+	nullsLast     = "nulls_last"
+	nullsFirst    = "nulls_first"
+	nullsLeast    = "nulls_first_on_asc_last_on_desc"
+	nullsGreatest = "nulls_last_on_asc_first_on_desc"
+)
+
+// order is what default_order and default_null_order say.
+func (c *config) order() sql.Order {
+	return sql.Order{Desc: c.descending, NullsFirst: c.nulls == nullsFirst || c.nulls == nullsLeast, NullsFirstDesc: c.nulls == nullsFirst || c.nulls == nullsGreatest}
+}
 
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 
@@ -172,7 +217,7 @@ func parseBytes(s string) (int64, error) {
 // newConfig reads the environment, then the given keys, which win.
 func newConfig(given map[string]string) (*config, error) {
 	c := &config{stateDir: "./.riverbed-state", checkpointMS: 30000, changedQuery: changedRefuse, maxWatermarkLag: 60000, maxSplitLead: 300000, idleTimeout: 10000, maxOutage: 300000,
-		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), stateRoom: state.NewRoom(0), logLevel: "info", zone: time.UTC, stepRows: 256 << 10, onError: onErrorFail}
+		parallelism: runtime.NumCPU(), memoryLimit: defaultMemoryLimit(), stateRoom: state.NewRoom(0), logLevel: "info", zone: time.UTC, stepRows: 256 << 10, onError: onErrorFail, nulls: nullsLast}
 	for _, s := range settings {
 		env := s.env
 		if env == "" {
@@ -220,12 +265,21 @@ func findSetting(key string) *setting {
 	return nil
 }
 
-func unknownSetting(key string) *errs.Error {
+func settingNames() []string {
 	names := make([]string, len(settings))
 	for i, s := range settings {
 		names[i] = s.key
 	}
-	hint := errs.DidYouMean(key, names)
+	return names
+}
+
+func unknownSetting(key string) *errs.Error {
+	names := settingNames()
+	all := slices.Clone(names)
+	for _, g := range ignoredSettings {
+		all = append(all, g.name)
+	}
+	hint := errs.DidYouMean(key, all)
 	if hint == "" {
 		hint = "known keys: " + strings.Join(names, ", ")
 	}

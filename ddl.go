@@ -28,7 +28,7 @@ type claim struct {
 
 // vacant claims a name; exists reports that IF NOT EXISTS leaves nothing to do.
 func (s *Session) vacant(n sql.Name, kind string, replace, ifNotExists bool) (c claim, exists bool, err error) {
-	name, err := plainName(n)
+	name, err := s.cat.Load().name(n)
 	if err != nil {
 		return c, false, err
 	}
@@ -206,6 +206,9 @@ func distinctNames(fields []types.Field) error {
 
 // tableOf makes an empty table of a column list.
 func (s *Session) tableOf(name string, r *sql.Relation, text string) (*memTable, error) {
+	if err := s.generatedTypes(r, text); err != nil {
+		return nil, err
+	}
 	fields, err := s.columnFields(r.Columns)
 	if err != nil {
 		return nil, err
@@ -220,12 +223,9 @@ func (s *Session) tableOf(name string, r *sql.Relation, text string) (*memTable,
 	at := map[string]int{}
 	for i, c := range r.Columns {
 		at[strings.ToLower(c.Name.Name)] = i
-		if c.Generated != nil || len(c.Checks) > 0 {
-			return nil, errs.E(errs.Unsupported, "create table", c.Position(), "generated columns and CHECK constraints are not supported yet")
-		}
 		t.notNull[i] = c.NotNull || c.PrimaryKey
 		if c.PrimaryKey || c.Unique {
-			t.keys = append(t.keys, &tableKey{columns: []int{i}})
+			t.keys = append(t.keys, &tableKey{columns: []int{i}, primary: c.PrimaryKey})
 		}
 		if c.Default != nil {
 			if _, err := bind.New(s.scope(), bind.Options{SQL: text}).Expr(c.Default, nil, fields[i].Type); err != nil {
@@ -236,7 +236,7 @@ func (s *Session) tableOf(name string, r *sql.Relation, text string) (*memTable,
 	}
 	for _, c := range r.Constraints {
 		if c.Kind == sql.Check {
-			return nil, errs.E(errs.Unsupported, "create table", c.Position(), "CHECK constraints are not supported yet")
+			continue
 		}
 		var key []int
 		for _, id := range c.Columns {
@@ -249,9 +249,9 @@ func (s *Session) tableOf(name string, r *sql.Relation, text string) (*memTable,
 				t.notNull[i] = true
 			}
 		}
-		t.keys = append(t.keys, &tableKey{columns: key})
+		t.keys = append(t.keys, &tableKey{columns: key, primary: c.Kind == sql.PrimaryKey})
 	}
-	return t, nil
+	return t, s.addRules(t, r, text)
 }
 
 func (s *Session) columnFields(defs []sql.ColumnDef) ([]types.Field, error) {
@@ -343,7 +343,17 @@ func (c claim) notOf(cat *scopeCatalog) error {
 }
 
 func (s *Session) dropStatement(st *sql.Drop) error {
-	name, err := plainName(st.Name)
+	switch st.Kind {
+	case sql.DropMacro, sql.DropMacroTable:
+		return s.dropMacro(st)
+	case sql.DropIndex:
+		return s.dropIndex(st)
+	case sql.DropSequence:
+		return s.dropSequence(st)
+	case sql.DropSchema:
+		return s.dropSchema(st)
+	}
+	name, err := s.cat.Load().read(st.Name)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 // and the new values, DELETE's the row numbers. What it changed is a delta for the views over the table.
 
 func (c *catalog) target(n sql.Name) (*entry, error) {
-	name, err := plainName(n)
+	name, err := c.read(n)
 	if err != nil {
 		return nil, err
 	}
@@ -48,23 +48,10 @@ func countResult(n int64) *Query {
 	return fixedQuery(f, []arrow.Array{types.ArrayOf([]types.Value{n}, types.Int64)}, 1)
 }
 
-func noReturning(items []sql.SelectItem) error {
-	if len(items) > 0 {
-		return errs.E(errs.Unsupported, "plan", items[0].Expr.Position(), "RETURNING is not supported yet")
-	}
-	return nil
-}
-
 func (s *Session) insert(ctx context.Context, cat *scopeCatalog, st *sql.Insert, text string) (*Query, error) {
 	e, err := cat.cat.target(st.Table)
 	if err != nil {
 		return nil, err
-	}
-	if err := noReturning(st.Returning); err != nil {
-		return nil, err
-	}
-	if st.Or != "" || st.Conflict != nil {
-		return nil, errs.E(errs.Unsupported, "plan", st.Position(), "ON CONFLICT is not supported yet")
 	}
 	if st.With != nil && st.Query != nil && st.Query.With == nil {
 		q := *st.Query
@@ -73,6 +60,10 @@ func (s *Session) insert(ctx context.Context, cat *scopeCatalog, st *sql.Insert,
 	}
 	switch {
 	case e.sink != nil:
+		if len(st.Returning) > 0 || st.Or != "" || st.Conflict != nil {
+			return nil, errs.E(errs.Schema, "bind", st.Position(), "RETURNING and ON CONFLICT belong to tables; %q is a sink", e.name).
+				WithHint("a sink that is kept equal by key takes a key of its own; see docs/connectors")
+		}
 		return s.insertIntoSink(ctx, cat, e, st, text)
 	case e.table != nil:
 		return s.insertIntoTable(ctx, cat, e.table, st, text)
@@ -97,6 +88,9 @@ func insertOrder(t *memTable, st *sql.Insert, names []string) ([]int, error) {
 	var to []int
 	add := func(name string, pos errs.Pos) error {
 		i, err := t.column(name, pos)
+		if err == nil {
+			err = t.notGenerated(i, pos)
+		}
 		if err == nil && slices.Contains(to, i) {
 			err = errs.E(errs.Schema, "bind", pos, "column %q is named twice", name)
 		}
@@ -117,9 +111,7 @@ func insertOrder(t *memTable, st *sql.Insert, names []string) ([]int, error) {
 			}
 		}
 	default:
-		for i := range t.columns {
-			to = append(to, i)
-		}
+		to = t.plain()
 	}
 	return to, nil
 }
@@ -189,7 +181,7 @@ func (s *Session) insertIntoTable(ctx context.Context, cat *scopeCatalog, t *mem
 		case len(st.Columns) > 0:
 			return nil, errs.E(errs.Schema, "bind", st.Position(), "the column list names %d columns, but the rows have %d values", len(to), len(given))
 		default:
-			return nil, errs.E(errs.Schema, "bind", st.Position(), "table %q has %d columns, but the rows have %d values", t.name, len(t.columns), len(given))
+			return nil, errs.E(errs.Schema, "bind", st.Position(), "table %q has %d columns, but the rows have %d values", t.name, len(to), len(given))
 		}
 		if batches, err = q.all(ctx); err != nil {
 			return nil, err
@@ -208,6 +200,9 @@ func (s *Session) insertIntoTable(ctx context.Context, cat *scopeCatalog, t *mem
 		}
 		count += b.NumRows()
 	}
+	if st.Or != "" || st.Conflict != nil {
+		return s.insertOrChange(ctx, cat, t, st, to, added, text)
+	}
 	edit := t.edit()
 	var rows []arrow.RecordBatch
 	for i, cols := range added {
@@ -219,7 +214,7 @@ func (s *Session) insertIntoTable(ctx context.Context, cat *scopeCatalog, t *mem
 		t.forgetKeys()
 		return nil, placed(err, st.Position())
 	}
-	return countResult(count), s.apply(ctx, edit)
+	return s.finish(ctx, cat, edit, insertTarget(st), st.Returning, rows, count, text)
 }
 
 func deltasOf(t *memTable, chunks []*chunk, sign int64) []tableDelta {
@@ -247,6 +242,8 @@ func (s *Session) tableColumns(ctx context.Context, t *memTable, b arrow.RecordB
 	for i, f := range t.columns {
 		var err error
 		switch {
+		case t.generated[i] != nil:
+			continue
 		case at[i] >= 0:
 			cols[i], err = castColumn(env, b.Column(at[i]), given[at[i]].Type, f)
 		case t.defaults[i] != nil:
@@ -257,11 +254,16 @@ func (s *Session) tableColumns(ctx context.Context, t *memTable, b arrow.RecordB
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := s.generate(env, t, cols, n); err != nil {
+		return nil, err
+	}
+	for i, f := range t.columns {
 		if t.notNull[i] && cols[i].NullN() > 0 {
 			return nil, errs.New(errs.Data, "insert", "column %q of table %q is NOT NULL, but a row has NULL there", f.Name, t.name)
 		}
 	}
-	return cols, nil
+	return cols, s.check(env, t, cols, n)
 }
 
 // defaultColumn evaluates a DEFAULT for n rows; each row gets a value of its own.

@@ -16,12 +16,14 @@ import (
 type tableKey struct {
 	columns []int
 	seen    *hashtable.Groups // nil: not known
+	primary bool
+	index   bool // a unique index, which may go: plans do not build on it
 }
 
 func (t *memTable) uniqueKeys() [][]int {
 	var out [][]int
 	for _, k := range t.keys {
-		solid := true
+		solid := !k.index
 		for _, c := range k.columns {
 			solid = solid && t.notNull[c] // UNIQUE allows several NULLs
 		}

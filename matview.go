@@ -49,6 +49,7 @@ func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, c claim, vi
 		bound.Emit = plan.EmitImmediate
 	}
 	v := &matView{name: view.Name, s: s, view: view, used: cat.used}
+	view.Macros = cat.macros
 	if err := c.notOf(cat); err != nil {
 		return nil, err
 	}

@@ -135,6 +135,10 @@ func (p *Param) expr() (sql.Expr, error) {
 
 // wholeNumber is a number of any size, whose sign is an operator.
 func wholeNumber(text string) sql.Expr {
+	if text == "-2147483648" { // the least INTEGER, which as the negation of a number is a BIGINT
+		x, _ := typedConstant("INTEGER", text)
+		return x
+	}
 	digits, negative := strings.CutPrefix(text, "-")
 	n := &sql.Literal{Kind: sql.LitInt, Text: digits}
 	if negative {
@@ -175,7 +179,16 @@ func (s *Session) values(given Params) (bind.Params, error) {
 
 // value is the constant that an expression without columns stands for.
 func (s *Session) value(x sql.Expr) (*expr.Lit, error) {
-	v, t, err := s.constant(x)
+	e, err := bind.New(s.scope(), bind.Options{}).Expr(x, nil, types.Type{})
+	if err != nil {
+		return nil, err
+	}
+	return s.evaluated(e)
+}
+
+// evaluated is the constant that a bound expression without columns stands for.
+func (s *Session) evaluated(e expr.Expr) (*expr.Lit, error) {
+	v, t, err := s.evaluate(e)
 	if err != nil {
 		return nil, err
 	}

@@ -418,6 +418,11 @@ func (s *Session) constant(x sql.Expr) (types.Value, types.Type, error) {
 	if err != nil {
 		return nil, types.Type{}, err
 	}
+	return s.evaluate(e)
+}
+
+// evaluate computes a bound expression that reads no column.
+func (s *Session) evaluate(e expr.Expr) (types.Value, types.Type, error) {
 	p, err := expr.Compile(e, nil)
 	if err != nil {
 		return nil, types.Type{}, err

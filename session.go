@@ -9,6 +9,7 @@ import (
 	"github.com/riverbed/riverbed/core/clock"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/exec"
+	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/flow"
 	"github.com/riverbed/riverbed/core/fn"
 	"github.com/riverbed/riverbed/core/plan"
@@ -27,7 +28,8 @@ type Session struct {
 	loading map[*matView]bool // views that are being made
 	txn     *transaction
 
-	prepared map[string]*prepared // by name in lower case; replaced, never changed
+	prepared  map[string]*prepared                 // by name in lower case; replaced, never changed
+	variables atomic.Pointer[map[string]*expr.Lit] // of SET VARIABLE, by name in lower case; replaced, never changed
 
 	opened *config // the settings that it began with
 	cfg    atomic.Pointer[config]
@@ -53,6 +55,7 @@ func Open(given map[string]string) (*Session, error) {
 	s := &Session{opened: cfg, clock: clock.Wall{}, turn: newTurn(), loading: map[*matView]bool{}, memory: exec.NewBudget(cfg.memoryLimit),
 		late: newKeptRows(flow.LateRelation, lateFields), bad: newKeptRows(flow.BadRelation, badFields)}
 	s.cat.Store(newCatalog())
+	s.variables.Store(&map[string]*expr.Lit{})
 	s.cfg.Store(cfg)
 	s.rand = clock.Shared(clock.NewRand(uint64(s.clock.Now().UnixNano())))
 	return s, nil

@@ -11,6 +11,7 @@ import (
 
 // statement runs one statement, or plans it when it is a query.
 func (s *Session) statement(ctx context.Context, st sql.Statement, text string, in given) (*Query, error) {
+	s.cfg.Load().order().State(st)
 	if x, ok := st.(*sql.Execute); ok { // before the turn: what it runs takes it, if it must
 		return s.execute(ctx, x, in)
 	}
@@ -66,6 +67,26 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 		return nil, s.prepare(st, text)
 	case *sql.Deallocate:
 		return nil, s.deallocate(st)
+	case *sql.CreateMacro:
+		return nil, s.createMacro(st, text)
+	case *sql.CreateIndex:
+		return nil, s.createIndex(st)
+	case *sql.CreateSequence:
+		return nil, s.createSequence(st)
+	case *sql.Alter:
+		return nil, s.alter(ctx, cat, st, text)
+	case *sql.Merge:
+		return s.merge(ctx, cat, st, text)
+	case *sql.CreateSchema:
+		return nil, s.createSchema(st)
+	case *sql.Use:
+		return nil, s.setSchema(st.Name.String(), st.Position())
+	case *sql.SetVariable:
+		return nil, s.setVariable(ctx, cat, st, text)
+	case *sql.Pragma:
+		return s.pragma(ctx, cat, st, text)
+	case *sql.Maintain:
+		return nil, s.maintain(st)
 	}
 	return nil, errs.E(errs.Unsupported, "plan", st.Position(), "%s is not supported yet", strings.ToUpper(strings.TrimPrefix(fmt.Sprintf("%T", st), "*sql.")))
 }
@@ -74,7 +95,7 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 // another statement may make it meanwhile.
 func (c *catalog) changesRows(st sql.Statement) bool {
 	switch st := st.(type) {
-	case *sql.Update, *sql.Delete, *sql.Truncate, *sql.Transaction:
+	case *sql.Update, *sql.Delete, *sql.Truncate, *sql.Transaction, *sql.Merge, *sql.Alter, *sql.CreateIndex:
 		return true
 	case *sql.Insert:
 		e, err := c.target(st.Table)
@@ -83,15 +104,4 @@ func (c *catalog) changesRows(st sql.Statement) bool {
 		return st.Query == nil // COPY … FROM
 	}
 	return false
-}
-
-func plainName(n sql.Name) (string, error) {
-	parts := make([]string, len(n))
-	for i, p := range n {
-		parts[i] = p.Name
-	}
-	if !qualified(parts) {
-		return "", errs.E(errs.Schema, "bind", n.Position(), "there is no schema or catalog %q", n[:len(n)-1].String()).WithHint("a session has one schema, main")
-	}
-	return n.Last().Name, nil
 }

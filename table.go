@@ -22,14 +22,17 @@ const rowIDColumn = "rowid"
 // (tableEdit) and puts it in the place of the old one when the whole statement stands; a scan keeps the list that it began
 // with. Only statements that have the session's turn edit.
 type memTable struct {
-	name     string
-	columns  []types.Field // what the user declared
-	fields   []types.Field // columns and rowid
-	defaults []sql.Expr    // per column; nil is NULL
-	notNull  []bool
-	keys     []*tableKey
-	src      *plan.Source // as the binder sees it: one for all scans, so that an incremental run reads the table once
-	next     int64        // row number; never reused, so that a row keeps its number through a ROLLBACK
+	name      string
+	columns   []types.Field // what the user declared
+	fields    []types.Field // columns and rowid
+	defaults  []sql.Expr    // per column; nil is NULL
+	generated []sql.Expr    // per column; nil is a column that statements write
+	inTurn    []int         // the generated columns, each behind those that it reads
+	checks    []sql.Expr
+	notNull   []bool
+	keys      []*tableKey
+	src       *plan.Source // as the binder sees it: one for all scans, so that an incremental run reads the table once
+	next      int64        // row number; never reused, so that a row keeps its number through a ROLLBACK
 
 	mu  sync.RWMutex
 	now *ArrowTable // fields, rowid last
@@ -44,7 +47,7 @@ type tableDelta struct {
 
 func newMemTable(name string, columns []types.Field) *memTable {
 	t := &memTable{name: name, columns: columns, fields: append(append([]types.Field{}, columns...), types.Field{Name: rowIDColumn, Type: types.Int64}),
-		defaults: make([]sql.Expr, len(columns)), notNull: make([]bool, len(columns))}
+		defaults: make([]sql.Expr, len(columns)), generated: make([]sql.Expr, len(columns)), notNull: make([]bool, len(columns))}
 	t.replace(nil)
 	return t
 }

@@ -166,6 +166,18 @@ type feeds struct {
 	open map[*tableFeed]bool
 }
 
+// follows reports whether a run reads the table.
+func (fs *feeds) follows(t *memTable) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for f := range fs.open {
+		if _, ok := f.tables[t]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 func (fs *feeds) add(f *tableFeed) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

@@ -138,6 +138,6 @@ func (s *Session) rollback(txn *transaction) {
 		t.replace(chunks)
 		t.forgetKeys()
 	}
-	s.cat.Store(&catalog{txn.cat.entries, s.cat.Load().udfs}) // materialized views cannot have come or gone meanwhile
+	s.cat.Store(&catalog{txn.cat.entries, s.cat.Load().udfs, txn.cat.objects, txn.cat.schema}) // materialized views cannot have come or gone meanwhile
 	s.txn = nil
 }

@@ -42,9 +42,6 @@ func (s *Session) delete(ctx context.Context, cat *scopeCatalog, st *sql.Delete,
 	if err != nil {
 		return nil, err
 	}
-	if err := noReturning(st.Returning); err != nil {
-		return nil, err
-	}
 	_, batches, err := s.changedRows(ctx, cat, st.Table, st.With, nil, st.Using, st.Where, text)
 	if err != nil {
 		return nil, err
@@ -56,7 +53,7 @@ func (s *Session) delete(ctx context.Context, cat *scopeCatalog, st *sql.Delete,
 	ids = distinctIDs(ids)
 	edit := t.edit()
 	edit.remove(ids)
-	return countResult(int64(len(ids))), s.apply(ctx, edit)
+	return s.finish(ctx, cat, edit, st.Table, st.Returning, edit.removed(), int64(len(ids)), text)
 }
 
 // distinctIDs are the row numbers in rising order, each once: USING and FROM may match a row several times.
@@ -85,6 +82,9 @@ func (t *memTable) newValues(st *sql.Update) ([]sql.SelectItem, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := t.notGenerated(i, a.Column.Pos); err != nil {
+			return nil, err
+		}
 		if items[i].Expr != nil {
 			return nil, errs.E(errs.Schema, "bind", a.Column.Pos, "column %q is set twice", a.Column.Name)
 		}
@@ -106,16 +106,29 @@ func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update,
 	if err != nil {
 		return nil, err
 	}
-	if err := noReturning(st.Returning); err != nil {
-		return nil, err
-	}
-	items, err := t.newValues(st)
+	edit := t.edit()
+	count, err := s.changeRows(ctx, cat, edit, st, text)
 	if err != nil {
 		return nil, err
+	}
+	written := edit.written()
+	if err := edit.checkKeys(written); err != nil {
+		t.forgetKeys()
+		return nil, placed(err, st.Position())
+	}
+	return s.finish(ctx, cat, edit, st.Table, st.Returning, written, count, text)
+}
+
+// changeRows puts what an UPDATE makes of rows into an edit and returns how many they are.
+func (s *Session) changeRows(ctx context.Context, cat *scopeCatalog, edit *tableEdit, st *sql.Update, text string) (int64, error) {
+	t := edit.t
+	items, err := t.newValues(st)
+	if err != nil {
+		return 0, err
 	}
 	q, batches, err := s.changedRows(ctx, cat, st.Table, st.With, items, st.From, st.Where, text)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	at := make([]int, len(t.columns))
 	for i := range at {
@@ -136,19 +149,13 @@ func (s *Session) update(ctx context.Context, cat *scopeCatalog, st *sql.Update,
 		}
 		cols, err := s.tableColumns(ctx, t, takeBatch(b, sel), q.assigned(), at)
 		if err != nil {
-			return nil, placed(err, st.Position())
+			return 0, placed(err, st.Position())
 		}
 		changed = append(changed, cols)
 	}
-	edit := t.edit()
 	edit.remove(slices.Sorted(maps.Keys(ids)))
-	var added []arrow.RecordBatch
 	for _, cols := range changed {
-		added = append(added, edit.append(cols, cols[0].Len()))
+		edit.append(cols, cols[0].Len())
 	}
-	if err := edit.checkKeys(added); err != nil {
-		t.forgetKeys()
-		return nil, placed(err, st.Position())
-	}
-	return countResult(int64(len(ids))), s.apply(ctx, edit)
+	return int64(len(ids)), nil
 }

@@ -37,7 +37,9 @@ type Binder struct {
 	busy  map[*cte]bool       // CTEs whose query is being bound
 	size  int                 // relations bound so far
 
-	params Params // of the text that is being bound: the statement's, or a view's
+	params Params            // of the text that is being bound: the statement's, or a view's
+	macros map[string]*Macro // that the view which is being bound was made with
+	text   string            // that is being bound: the statement's, or a macro's
 
 	filling *sql.Values // the VALUES that Options.Values concern
 }
@@ -45,7 +47,7 @@ type Binder struct {
 // New makes a binder.
 func New(cat Catalog, opts Options) *Binder {
 	return &Binder{cat: cat, opts: opts, whole: map[plan.Node]bool{}, rowID: map[expr.ColID]bool{},
-		refs: map[*expr.Col]ref{}, busy: map[*cte]bool{}, params: opts.Params}
+		refs: map[*expr.Col]ref{}, busy: map[*cte]bool{}, params: opts.Params, text: opts.SQL}
 }
 
 // Query binds a SELECT, VALUES, set operation or FROM-first query.

@@ -39,6 +39,8 @@ type View struct {
 	Query   *sql.Query
 	SQL     string // the text that positions in Query refer to
 	Params  Params // the values that its parameters had when it was made
+	// Macros are those that it was made with, by name in lower case; the others are the session's.
+	Macros map[string]*Macro
 }
 
 // RowIDColumn is the last field of an in-memory table. It is hidden: * leaves it out, its name finds it.

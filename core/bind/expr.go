@@ -117,6 +117,11 @@ func (e *env) bindCondition(x sql.Expr, what string) expr.Expr {
 // columnRef finds a column, an alias of the select list, a column of an outer query, or a table as a row; further parts
 // of the name are fields.
 func (e *env) columnRef(x *sql.ColumnRef) expr.Expr {
+	if len(x.Parts) == 1 {
+		if a, ok := e.macroArg(x.Parts[0]); ok {
+			return a
+		}
+	}
 	if p, ok := e.param(x.Parts[0]); ok {
 		return e.fields(p, x.Parts[1:])
 	}
@@ -133,6 +138,9 @@ func (e *env) columnRef(x *sql.ColumnRef) expr.Expr {
 	}
 	if used > 0 {
 		return e.fields(e.refer(h, x.Parts), x.Parts[used:])
+	}
+	if a, ok := e.macroArg(x.Parts[0]); ok {
+		return e.fields(a, x.Parts[1:])
 	}
 	if r := e.row(x); r != nil {
 		return r

@@ -123,9 +123,9 @@ func (b *Binder) view(v *View, t *sql.Table, name []string) (plan.Node, *scope) 
 		}
 	}
 	b.views = append(b.views, v.Name)
-	outside := b.params
-	b.params = v.Params
-	defer func() { b.views, b.params = b.views[:len(b.views)-1], outside }()
+	params, macros, text := b.params, b.macros, b.text
+	b.params, b.macros, b.text = v.Params, v.Macros, v.SQL
+	defer func() { b.views, b.params, b.macros, b.text = b.views[:len(b.views)-1], params, macros, text }()
 	node := func() plan.Node {
 		defer func() {
 			if r := recover(); r != nil {
@@ -170,11 +170,14 @@ func (b *Binder) scan(src *plan.Source, alias sql.Alias, name []string, pos errs
 
 // tableFunction binds a function in FROM. Its arguments are constants.
 func (b *Binder) tableFunction(t *sql.TableFunction, around *scope, ctes *cte) (plan.Node, *scope) {
+	if node, tables := b.macroTable(t, around, ctes); node != nil {
+		return node, tables
+	}
 	name := lower(t.Call.Name.Last().Name)
 	if t.Ordinality {
 		failUnsupported(t.Pos, "WITH ORDINALITY")
 	}
-	e := &env{b: b, scope: &scope{}, ctes: ctes, clause: clause{name: "the arguments of a table function"}}
+	e := &env{b: b, scope: &scope{macro: around.expansion()}, ctes: ctes, clause: clause{name: "the arguments of a table function"}}
 	if name == "unnest" {
 		return b.unnestTable(t, e)
 	}

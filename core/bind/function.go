@@ -54,6 +54,9 @@ func (e *env) failNoFunction(pos errs.Pos, name string) {
 // function binds a call: a special form, an aggregate, a window function or a scalar function.
 func (e *env) function(x *sql.Function) expr.Expr {
 	name := strings.ToLower(x.Name.Last().Name)
+	if out := e.sessionCall(x, name); out != nil {
+		return out
+	}
 	if len(x.Name) > 1 && !sameName(x.Name[0].Name, "main") && !sameName(x.Name[0].Name, "system") {
 		failUnsupported(x.Pos, "a function of schema "+x.Name[0].Name)
 	}

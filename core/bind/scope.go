@@ -16,6 +16,7 @@ type scope struct {
 	parent *scope
 	// block is the SELECT whose FROM this is; aggregates over its columns belong to it.
 	block *block
+	macro *expansion // whose body this is
 }
 
 // table is one relation of FROM under its alias.

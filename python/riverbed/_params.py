@@ -72,7 +72,7 @@ def _decimal(value: decimal.Decimal) -> dict[str, Any]:
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(-exponent, 0)
-    width = max(len(digits) + max(exponent, 0), scale)
+    width = max(len(digits) + max(exponent, 0), scale + 1)
     if width > 38:
         return _typed("DOUBLE", str(value))
-    return _typed(f"DECIMAL({max(width, 1)}, {scale})", f"{value:f}")
+    return _typed(f"DECIMAL({width}, {scale})", f"{value:f}")
