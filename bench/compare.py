@@ -34,6 +34,7 @@ QUICK = {
     "groupby": ["--rows", "1000000"],
     "join": ["--rows", "1000000"],
     "sort": ["--rows", "1000000"],
+    "window": ["--rows", "1000000"],
     "clickbench": ["--rows", "500000"],
     "nexmark": ["--events", "1000000", "--no-check"],
     "delta": ["--sf", "0.1", "--rows", "1000000"],
