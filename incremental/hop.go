@@ -126,7 +126,7 @@ func (h *hopAggregate) Prepare(env *fn.Env, _ int, d flow.Delta) (Batch, error) 
 	from, to := int64(0), int64(0) // of the slice before: rows of one slice come together
 	for i, t := range us[:n] {
 		if t < from || t >= to {
-			from = types.FloorDiv(t, h.width) * h.width
+			from = h.cut.SliceOf(t, h.width)
 			to = addTime(from, h.width)
 		}
 		pieces[i] = from

@@ -258,5 +258,7 @@ func (b *Binder) windowTable(t *sql.WindowTable, around *scope, ctes *cte) (plan
 		name = []string{x.alias}
 		cols = append(cols, x.cols...)
 	}
-	return w, one(t.Alias, name, append(cols, w.Start, w.End))
+	tables := one(t.Alias, name, append(cols, w.Start, w.End))
+	tables.tables[0].last = e.lastTime(w, t.Pos)
+	return w, tables
 }

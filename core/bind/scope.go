@@ -26,7 +26,11 @@ type table struct {
 	cols  []plan.Column
 	// function is the name that the one column of a table function has beside that of the alias: a.range as well as a.a.
 	function string
+	// last is what window_time stands for, of a table that is cut by time: a name that * does not have.
+	last expr.Expr
 }
+
+const lastTimeName = "window_time"
 
 // has reports whether a column of the table answers to the name.
 func (t *table) has(c plan.Column, name string) bool {
@@ -96,6 +100,9 @@ func (s *scope) find(qualifier []string, name string, pos errs.Pos) (hit, bool) 
 			}
 		}
 	}
+	if len(hits) == 0 && sameName(name, lastTimeName) {
+		hits = s.lastTimes(qualifier)
+	}
 	if len(qualifier) == 0 {
 		hits = s.merge(hits)
 	}
@@ -112,6 +119,16 @@ func (s *scope) find(qualifier []string, name string, pos errs.Pos) (hit, bool) 
 	}
 	failHint(pos, hint, "column %q is ambiguous: it is in %s and in %s", name, a.table.alias, z.table.alias)
 	return hit{}, false
+}
+
+// lastTimes are the tables that are cut by time, each with the last time of a row's window.
+func (s *scope) lastTimes(qualifier []string) (hits []hit) {
+	for _, t := range s.tables {
+		if t.last != nil && (len(qualifier) == 0 || t.named(qualifier)) {
+			hits = append(hits, hit{table: t, col: plan.Column{Name: lastTimeName, Type: t.last.Type()}, value: t.last})
+		}
+	}
+	return hits
 }
 
 // merge makes one hit of those that USING or NATURAL has made one column.

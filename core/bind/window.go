@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -9,12 +10,13 @@ import (
 	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/sql"
 	"github.com/riverbed/riverbed/core/types"
+	"github.com/riverbed/riverbed/core/window"
 )
 
-// isTimeWindow tells the functions that cut time: the window itself, its start or its end.
+// isTimeWindow tells the functions that cut time: the window itself, its start, its end, or its last time.
 func isTimeWindow(name string) (kind plan.WindowKind, part string) {
 	base, part := name, ""
-	for _, p := range []string{"_start", "_end"} {
+	for _, p := range []string{"_start", "_end", "_rowtime"} {
 		if b, ok := strings.CutSuffix(name, p); ok {
 			base, part = b, p[1:]
 		}
@@ -48,15 +50,23 @@ func (e *env) timeWindowCall(x *sql.Function, name string) expr.Expr {
 			failHint(x.Pos, "repeat the arguments of the window in GROUP BY", "%s has other arguments than the window in GROUP BY", strings.ToUpper(name))
 		}
 	}
-	if part == "end" {
+	switch part {
+	case "end":
 		return bl.time.End.Ref()
+	case "rowtime":
+		return e.lastTime(bl.time, x.Pos)
 	}
 	return bl.time.Start.Ref()
 }
 
+// lastTime is the last time of a window, a millisecond before its end: what windows over windows take as their event time.
+func (e *env) lastTime(w *plan.TimeWindow, pos errs.Pos) expr.Expr {
+	return e.call(pos, "-", w.End.Ref(), &expr.Lit{V: types.IntervalValue{Micros: 1000}, T: types.Span})
+}
+
 func (bl *block) sameTime(w *plan.TimeWindow) bool {
 	t := bl.time
-	return w.Kind == t.Kind && w.Size == t.Size && w.Slide == t.Slide && same(w.Time, t.Time)
+	return w.Kind == t.Kind && w.Size == t.Size && w.Slide == t.Slide && w.OffsetUS == t.OffsetUS && same(w.Time, t.Time)
 }
 
 // setTime makes the block's time window, which its GROUP BY names once.
@@ -100,29 +110,63 @@ func (e *env) timeWindow(kind plan.WindowKind, pos errs.Pos, args []sql.Arg) *pl
 
 func (e *env) timeWindowOf(kind plan.WindowKind, pos errs.Pos, time expr.Expr, args []sql.Arg) *plan.TimeWindow {
 	names := timeArgs[kind]
-	if len(args) != len(names) {
+	most := len(names)
+	if kind != plan.Session {
+		most++ // the offset
+	}
+	if len(args) < len(names) || len(args) > most {
 		fail(pos, "%s takes the event time and %s", kind, strings.Join(names, " and "))
 	}
 	if t := time.Type(); !t.IsTimestamp() && t.Kind != types.Date {
 		failHint(pos, "cast it to TIMESTAMP", "the event time of %s must be a TIMESTAMP or DATE, not %s", kind, t)
 	}
 	w := &plan.TimeWindow{Kind: kind, Time: time, Pos: pos}
+	given := map[string]bool{}
 	for i, a := range args {
-		name := names[i]
-		if !a.Name.IsZero() {
-			name = strings.ToLower(a.Name.Name)
+		name := "offset"
+		if i < len(names) {
+			name = names[i]
 		}
-		v := e.windowSize(a.Value, kind)
+		if !a.Name.IsZero() {
+			if name = strings.ToLower(a.Name.Name); !slices.Contains(names, name) && (kind == plan.Session || name != "offset" && name != "origin") {
+				fail(a.Name.Pos, "%s has no argument %q; it takes %s", kind, name, strings.Join(names, " and "))
+			}
+		}
+		if given[name] {
+			fail(a.Value.Position(), "%s is given its %s twice", kind, name)
+		}
+		given[name] = true
 		switch name {
 		case "size":
-			w.Size = v
+			w.Size = e.windowSize(a.Value, kind)
 		case "slide", "step", "gap":
-			w.Slide = v
+			w.Slide = e.windowSize(a.Value, kind)
 		default:
-			fail(a.Name.Pos, "%s has no argument %q; it takes %s", kind, name, strings.Join(names, " and "))
+			w.OffsetUS = e.windowOffset(a.Value, kind)
 		}
 	}
 	return w
+}
+
+// windowOffset binds by how much windows are moved on: an interval, or a time at which one of them starts.
+func (e *env) windowOffset(x sql.Expr, kind plan.WindowKind) int64 {
+	v := e.bind(x)
+	to := types.Span
+	if v.Type().IsTimestamp() || v.Type().Kind == types.Date {
+		to = types.TsUS
+	}
+	l, ok := e.constantOf(e.cast(v, to, x.Position()))
+	if !ok || l.V == nil {
+		failHint(x.Position(), "write INTERVAL '1 minute', or a TIMESTAMP at which a window starts", "the offset of %s must be a constant", kind)
+	}
+	if at, ok := l.V.(int64); ok {
+		l = &expr.Lit{V: types.IntervalValue{Micros: at}}
+	}
+	off, err := window.OffsetOf(l.V.(types.IntervalValue))
+	if err != nil {
+		fail(x.Position(), "%s", err)
+	}
+	return off
 }
 
 func (e *env) windowSize(x sql.Expr, kind plan.WindowKind) types.IntervalValue {

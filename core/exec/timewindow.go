@@ -44,7 +44,7 @@ func WindowCut(n *plan.TimeWindow) (window.Cut, error) {
 		return window.Cut{}, at(err)
 	}
 	if n.Kind == plan.Tumble {
-		return window.Tumble(size), nil
+		return window.Tumble(size).From(n.OffsetUS), nil
 	}
 	slide, err := window.SpanOf(n.Slide)
 	if err != nil {
@@ -58,7 +58,7 @@ func WindowCut(n *plan.TimeWindow) (window.Cut, error) {
 	if err != nil {
 		return c, at(err)
 	}
-	return c, nil
+	return c.From(n.OffsetUS), nil
 }
 
 // Apply returns the columns with start and end behind them. The first `keep` columns are the input's; columns after

@@ -162,6 +162,7 @@ type TimeWindow struct {
 	Time       expr.Expr // of a timestamp or date type
 	Size       types.IntervalValue
 	Slide      types.IntervalValue // HOP: slide, CUMULATE: step, SESSION: gap
+	OffsetUS   int64               // windows start this far from 1970-01-01 and its multiples
 	Keys       []expr.Expr         // SESSION: the other group keys
 	Start, End Column
 	Pos        errs.Pos

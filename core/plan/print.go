@@ -99,6 +99,9 @@ func Describe(n Node) string {
 		if n.Kind != Tumble {
 			s += " slide " + intervalText(n.Slide)
 		}
+		if n.OffsetUS != 0 {
+			s += " offset " + spanText(n.OffsetUS)
+		}
 		if len(n.Keys) > 0 {
 			s += " by " + exprList(n.Keys, ", ")
 		}

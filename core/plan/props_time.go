@@ -43,10 +43,8 @@ func TimeColumns(n Node) map[expr.ColID]TimeColumn {
 	items := func(from Node, items []Item) {
 		in := TimeColumns(from)
 		for _, it := range items {
-			if c, ok := it.Expr.(*expr.Col); ok {
-				if t, ok := in[c.ID]; ok {
-					out[it.Col.ID] = t
-				}
+			if t, ok := timeOf(it.Expr, in); ok {
+				out[it.Col.ID] = t
 			}
 		}
 	}
@@ -102,6 +100,24 @@ func TimeColumns(n Node) map[expr.ColID]TimeColumn {
 		}
 	}
 	return out
+}
+
+// timeOf tells how an expression is bound to the watermark: a column as it is, and one that is moved by a fixed time as far behind it.
+func timeOf(e expr.Expr, in map[expr.ColID]TimeColumn) (TimeColumn, bool) {
+	if c, ok := e.(*expr.Col); ok {
+		t, ok := in[c.ID]
+		return t, ok
+	}
+	c, ok := e.(*expr.Call)
+	if !ok || len(c.Args) != 2 || c.Fn.Name != "+" && c.Fn.Name != "-" || c.Type().Kind != types.Timestamp || c.Args[0].Type().Kind != types.Timestamp {
+		return TimeColumn{}, false
+	}
+	id, by, ok := shifted(e)
+	t, known := in[id]
+	if _, plain := c.Args[0].(*expr.Col); !plain || !ok || !known {
+		return TimeColumn{}, false
+	}
+	return TimeColumn{WindowStart, 1 - t.least() - by, 0}, true
 }
 
 // sessionTimes: a row may still change sessions that end at its time or later, so their ends are bound as the times of rows are.

@@ -1,7 +1,7 @@
 // Package window cuts event time into windows: pure functions from timestamps to window edges, shared by both modes.
 //
-// Invariant: windows are half open, [start, end), and aligned to 1970-01-01 00:00 UTC, before and after it alike; months
-// are calendar months counted from January 1970. Times are microseconds.
+// Invariant: windows are half open, [start, end), and aligned to 1970-01-01 00:00 UTC or to an offset from it, before and after it
+// alike; months are calendar months counted from January 1970. Times are microseconds.
 package window
 
 import (
@@ -67,6 +67,19 @@ func monthStart(m int64) int64 {
 type Cut struct {
 	size, slide Span
 	cumulate    bool
+	offset      int64
+}
+
+// From moves all windows on by an offset, which may be negative.
+func (c Cut) From(offset int64) Cut {
+	every := c.slide
+	if c.cumulate {
+		every = c.size
+	}
+	if c.offset = offset; every.Months == 0 {
+		c.offset %= every.Micros
+	}
+	return c
 }
 
 // Tumble cuts time into windows of one size that follow each other.
@@ -102,6 +115,8 @@ func (c Cut) Windows(times []int64, valid func(i int) bool, rows []int32, starts
 		if t > limit || t < -limit {
 			return nil, nil, nil, tooFar(t)
 		}
+		first := len(rows)
+		t -= c.offset
 		switch {
 		case c.Tumbling():
 			s := c.size.Floor(t)
@@ -128,6 +143,10 @@ func (c Cut) Windows(times []int64, valid func(i int) bool, rows []int32, starts
 				rows, starts, ends = slices.Grow(rows, more), slices.Grow(starts, more), slices.Grow(ends, more)
 			}
 		}
+		for k := first; c.offset != 0 && k < len(rows); k++ {
+			starts[k] += c.offset
+			ends[k] += c.offset
+		}
 	}
 	return rows, starts, ends, nil
 }
@@ -144,8 +163,8 @@ func (c Cut) Window(times []int64, valid func(i int) bool, starts, ends []int64)
 		case t > limit || t < -limit:
 			return tooFar(t)
 		default:
-			from = c.size.Floor(t)
-			to = c.size.Add(from, 1)
+			start := c.size.Floor(t - c.offset)
+			from, to = start+c.offset, c.size.Add(start, 1)+c.offset
 		}
 		starts[i], ends[i] = from, to
 	}
@@ -174,6 +193,22 @@ func reverse(v []int64) {
 	for i, j := 0, len(v)-1; i < j; i, j = i+1, j-1 {
 		v[i], v[j] = v[j], v[i]
 	}
+}
+
+// SliceOf is the start of the piece of a width that holds a time; see Slice.
+func (c Cut) SliceOf(t, width int64) int64 {
+	return types.FloorDiv(t-c.offset, width)*width + c.offset
+}
+
+// OffsetOf reads an interval by which windows are moved on: days and time, either way.
+func OffsetOf(v types.IntervalValue) (int64, error) {
+	if v.Months != 0 {
+		return 0, errs.New(errs.Schema, "plan", "the offset of a window cannot be months").WithHint("use days")
+	}
+	if d := int64(v.Days); d > maxGapDays || d < -maxGapDays || v.Micros > limit/2 || v.Micros < -limit/2 {
+		return 0, errs.New(errs.Schema, "plan", "the offset of a window is too long")
+	}
+	return int64(v.Days)*dayMicros + v.Micros, nil
 }
 
 // Slice is the width of the pieces from which a HOP's windows can be put together: every window edge is a piece's edge.

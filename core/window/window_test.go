@@ -55,6 +55,11 @@ func TestWindows(t *testing.T) {
 		{"hop with gaps: in a window", gap, "2024-01-01 00:03:59", []string{"2024-01-01 00:00 2024-01-01 00:04"}},
 		{"hop with gaps: between windows", gap, "2024-01-01 00:04:00", nil},
 		{"hop by months", months, "2024-03-31 00:00:00", []string{"2024-01-01 00:00 2024-04-01 00:00", "2024-02-01 00:00 2024-05-01 00:00", "2024-03-01 00:00 2024-06-01 00:00"}},
+		{"tumble from an offset", Tumble(mins(5)).From(2 * minute), "2024-01-01 00:06:59", []string{"2024-01-01 00:02 2024-01-01 00:07"}},
+		{"tumble from an offset back", Tumble(mins(5)).From(-12 * minute), "2024-01-01 00:03:00", []string{"2024-01-01 00:03 2024-01-01 00:08"}},
+		{"hop from an offset", hop.From(minute), "2024-01-01 00:04:00", []string{"2024-01-01 00:01 2024-01-01 00:06", "2024-01-01 00:03 2024-01-01 00:08"}},
+		{"cumulate from an offset", cum.From(7 * minute), "2024-01-01 00:04:00", []string{"2024-01-01 00:01 2024-01-01 00:05", "2024-01-01 00:01 2024-01-01 00:07"}},
+		{"months from an offset", Tumble(Span{Months: 1}).From(4 * dayMicros), "2024-01-04 00:00:00", []string{"2023-12-05 00:00 2024-01-05 00:00"}},
 		{"cumulate", cum, "2024-01-01 00:02:00", []string{"2024-01-01 00:00 2024-01-01 00:04", "2024-01-01 00:00 2024-01-01 00:06"}},
 	} {
 		_, starts, ends, err := c.cut.Windows([]int64{at(c.time)}, nil, nil, nil, nil)

@@ -26,6 +26,20 @@ var (
 	sessionTable = regexp.MustCompile(`SESSION\((t|\(.*?\))(?: PARTITION BY \(?([a-z, ]*?)\)?)?, ts, (INTERVAL '[^']*')\)`)
 )
 
+var tumbleOffset = regexp.MustCompile(`TUMBLE(_START|_END)?\(ts, (INTERVAL '[^']*'), (INTERVAL '[^']*')\)`)
+
+// offsetDuck writes tumbling windows that are moved on with time_bucket, which takes where they are counted from.
+func offsetDuck(q string) string {
+	return tumbleOffset.ReplaceAllStringFunc(withoutEmit(q), func(s string) string {
+		m := tumbleOffset.FindStringSubmatch(s)
+		bucket := "time_bucket(" + m[2] + ", ts, TIMESTAMP '1970-01-01' + " + m[3] + ")"
+		if m[1] == "_END" {
+			bucket += " + " + m[2]
+		}
+		return bucket
+	})
+}
+
 // sessionDuck writes sessions as islands: where the row before is farther away than the gap, another one begins.
 func sessionDuck(q string) string {
 	q = sessionEdge.ReplaceAllStringFunc(withoutEmit(q), func(s string) string {
