@@ -18,11 +18,13 @@ import h2o
 POLARS = {
     "row_number": "w.select('t', n=pl.int_range(1, pl.len() + 1).over('p', order_by='t'))",
     "rank": "w.select('t', n=pl.col('v').rank('min').over('g').cast(pl.Int64))",
-    "neighbours": "w.select('t', a=pl.col('v').shift(1).over('p', order_by='t'), b=pl.col('d').shift(-2).over('p', order_by='t'))",
+    "neighbours": "w.select('t', a=pl.col('v').shift(1).over('p', order_by='t'),"
+    " b=pl.col('d').shift(-2).over('p', order_by='t'))",
     "partition": "w.select('t', a=pl.col('d').sum().over('p'), b=pl.col('v').max().over('p'))",
     "running_rows": "w.select('t', n=pl.col('v').cum_sum().over('g', order_by='t'))",
     "moving_mean": "w.select('t', n=pl.col('d').rolling_mean(10, min_samples=1).over('p', order_by='t'))",
-    "moving_extremes": "w.select('t', a=pl.col('d').rolling_min(101, min_samples=1, center=True).over('g', order_by='t'),"
+    "moving_extremes": "w.select("
+    "'t', a=pl.col('d').rolling_min(101, min_samples=1, center=True).over('g', order_by='t'),"
     " b=pl.col('d').rolling_max(101, min_samples=1, center=True).over('g', order_by='t'))",
     "all_row_number": "w.select('t').sort('t', descending=True).with_columns(n=pl.int_range(1, pl.len() + 1))",
     "all_running": "w.sort('t').select('t', n=pl.col('d').cum_sum())",
