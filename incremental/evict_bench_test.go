@@ -38,7 +38,7 @@ func BenchmarkLargerThanMemory(b *testing.B) {
 				g, err := optest.Build(b, "CREATE STREAM s (k BIGINT, v BIGINT)", "SELECT k, count(*), sum(v), max(v) FROM s GROUP BY k", optest.With(func(o *incremental.Options) {
 					if limit > 0 {
 						o.StateLimit = limit
-						o.OpenStore = func() (state.Store, error) { return disk.Open(store, limit/4) }
+						o.OpenStore = func() (state.Store, error) { return disk.Open(store, limit/8) }
 					}
 				}))
 				if err != nil {
