@@ -15,6 +15,7 @@ import (
 
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/flow"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // Export is zero-copy. The engine's buffers live on the Go heap, so each one is pinned while a foreign holder may
@@ -127,7 +128,7 @@ func pinBatch(rec arrow.RecordBatch, lent []flow.Lent) arrow.RecordBatch {
 		cols[i] = array.MakeFromData(d)
 		d.Release()
 	}
-	out := array.NewRecordBatch(rec.Schema(), cols, rec.NumRows())
+	out := array.NewRecordBatch(types.Handed(rec.Schema()), cols, rec.NumRows())
 	for _, c := range cols {
 		c.Release()
 	}
@@ -156,6 +157,8 @@ type pinnedReader struct {
 	cur  arrow.RecordBatch
 	err  error
 }
+
+func (s *pinnedReader) Schema() *arrow.Schema { return types.Handed(s.RecordReader.Schema()) }
 
 func (s *pinnedReader) Retain() { s.refs.Add(1) }
 

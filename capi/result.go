@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/cdata"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 func withSchema(rec arrow.RecordBatch, s *arrow.Schema) arrow.RecordBatch {
@@ -66,7 +67,7 @@ func rb_result_schema(h C.rb_handle, schema unsafe.Pointer, err *C.rb_text) C.in
 		if r.reader == nil {
 			return errs.New(errs.Usage, "result", "the result is closed")
 		}
-		cdata.ExportArrowSchema(r.reader.Schema(), (*cdata.CArrowSchema)(schema))
+		cdata.ExportArrowSchema(types.Handed(r.reader.Schema()), (*cdata.CArrowSchema)(schema))
 		return nil
 	})
 }

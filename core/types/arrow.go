@@ -10,6 +10,12 @@ import (
 // with another type (HUGEINT and DECIMAL(38,0), JSON and VARCHAR).
 const MetaType = "riverbed.type"
 
+// metaExtension is the field metadata key under which Arrow itself names an extension type.
+const metaExtension = "ARROW:extension:name"
+
+// extensions are Arrow's canonical extension types that are SQL types.
+var extensions = map[string]Type{"arrow.uuid": UUIDType, "arrow.json": JSONType}
+
 // Arrow returns the one Arrow form of t inside the engine.
 //
 //	HUGEINT, UHUGEINT   decimal128(38,0), all 128 bits in use
@@ -104,12 +110,9 @@ func FromArrow(f arrow.Field) (Type, error) {
 			}
 		}
 	}
-	if ext, ok := f.Metadata.GetValue("ARROW:extension:name"); ok {
-		switch ext {
-		case "arrow.uuid":
-			return UUIDType, nil
-		case "arrow.json":
-			return JSONType, nil
+	if ext, ok := f.Metadata.GetValue(metaExtension); ok {
+		if t, ok := extensions[ext]; ok {
+			return t, nil
 		}
 	}
 	switch d := f.Type.(type) {
@@ -185,6 +188,9 @@ func FromArrow(f arrow.Field) (Type, error) {
 		}
 		return StructOf(fields...), nil
 	case arrow.ExtensionType:
+		if t, ok := extensions[d.ExtensionName()]; ok {
+			return t, nil
+		}
 		return FromArrow(arrow.Field{Name: f.Name, Type: d.StorageType()})
 	}
 	return Type{}, errs.New(errs.Schema, "read schema", "column %q has the Arrow type %s, which has no SQL type here", f.Name, f.Type).
@@ -211,4 +217,53 @@ func ArrowSchema(fields []Field) *arrow.Schema {
 		out[i] = f.Type.ArrowField(f.Name)
 	}
 	return arrow.NewSchema(out, nil)
+}
+
+// Handed is a schema of the engine as it is handed to other programs: they know a UUID as the extension type arrow.uuid.
+// Inside the engine no field says so, for a reader that knows the extension would make another array of it.
+func Handed(s *arrow.Schema) *arrow.Schema {
+	fields, changed := handedFields(s.Fields())
+	if !changed {
+		return s
+	}
+	meta := s.Metadata()
+	return arrow.NewSchema(fields, &meta)
+}
+
+func handedFields(in []arrow.Field) (out []arrow.Field, changed bool) {
+	out = make([]arrow.Field, len(in))
+	for i, f := range in {
+		var did bool
+		out[i], did = handed(f)
+		changed = changed || did
+	}
+	return out, changed
+}
+
+func handed(f arrow.Field) (arrow.Field, bool) {
+	switch d := f.Type.(type) {
+	case *arrow.FixedSizeBinaryType:
+		if name, ok := f.Metadata.GetValue(MetaType); ok && name == names[UUID] && f.Metadata.FindKey(metaExtension) < 0 {
+			f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), metaExtension), append(f.Metadata.Values(), "arrow.uuid"))
+			return f, true
+		}
+	case *arrow.StructType:
+		if fields, changed := handedFields(d.Fields()); changed {
+			f.Type = arrow.StructOf(fields...)
+			return f, true
+		}
+	case *arrow.MapType:
+		key, one := handed(d.KeyField())
+		item, two := handed(d.ItemField())
+		if one || two {
+			f.Type = arrow.MapOfFields(key, item)
+			return f, true
+		}
+	case *arrow.ListType:
+		if elem, changed := handed(d.ElemField()); changed {
+			f.Type = arrow.ListOfField(elem)
+			return f, true
+		}
+	}
+	return f, false
 }

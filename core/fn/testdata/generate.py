@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Write duckdb_nested.tsv: each function of lists, structs, maps and JSON over 100 tuples of arguments drawn at random, as DuckDB answers.
 
 Run it as `.venv/bin/python core/fn/testdata/generate.py`; the same seed gives the same file. TestDuckDB reads it.
@@ -29,7 +30,12 @@ class Draw:
         return "[" + ", ".join(self.r.choice(pool) for _ in range(self.r.randint(0, most))) + "]"
 
     def ints(self) -> str:
-        return self.of(*[self.items(INTS) + "::INTEGER[]"] * 6, self.items(INTS[:-1]) + "::BIGINT[]", self.items(INTS[:-2]) + "::TINYINT[]", "NULL::INTEGER[]")
+        return self.of(
+            *[self.items(INTS) + "::INTEGER[]"] * 6,
+            self.items(INTS[:-1]) + "::BIGINT[]",
+            self.items(INTS[:-2]) + "::TINYINT[]",
+            "NULL::INTEGER[]",
+        )
 
     def small(self) -> str:
         return self.of(*[self.items(["NULL", "0", "1", "2", "3", "-1", "7"]) + "::INTEGER[]"] * 8, "NULL::INTEGER[]")
@@ -41,7 +47,10 @@ class Draw:
         return self.of(*[self.items(DOUBLES) + "::DOUBLE[]"] * 8, "NULL::DOUBLE[]")
 
     def lists(self) -> str:
-        return self.of(*[self.items([self.items(INTS, 3) + "::INTEGER[]" for _ in range(3)] + ["NULL"], 4) + "::INTEGER[][]"] * 8, "NULL::INTEGER[][]")
+        return self.of(
+            *[self.items([self.items(INTS, 3) + "::INTEGER[]" for _ in range(3)] + ["NULL"], 4) + "::INTEGER[][]"] * 8,
+            "NULL::INTEGER[][]",
+        )
 
     def list(self) -> str:
         return self.r.choice([self.small, self.small, self.texts, self.doubles, self.lists])()
@@ -56,10 +65,12 @@ class Draw:
         return self.r.choice(BOOLS)
 
     def json(self, depth: int = 3) -> str:
-        """The text of a JSON value, without quotes."""
+        """Write a JSON value, without quotes around it."""
         kind = self.r.randint(0, 9 if depth else 5)
         if kind < 6:
-            return self.of("null", "true", "false", "1", "-2", "3.5", '""', '"a"', '"é"', '"x y"', "12345678901234567890", "1e3")
+            return self.of(
+                "null", "true", "false", "1", "-2", "3.5", '""', '"a"', '"é"', '"x y"', "12345678901234567890", "1e3"
+            )
         if kind < 8:
             return "[" + ", ".join(self.json(depth - 1) for _ in range(self.r.randint(0, 3))) + "]"
         keys = self.r.sample(["a", "b", "c", "x y", ""], self.r.randint(0, 3))
@@ -69,7 +80,19 @@ class Draw:
         return "NULL::JSON" if self.r.random() < 0.05 else f"'{self.json()}'::JSON"
 
     def path(self) -> str:
-        return self.of("'$'", "'$.a'", "'$.b.a'", "'$[0]'", "'$[1].a'", "'$.a[0]'", "'a'", "'/a/b'", "'$[#-1]'", "'$.c'", "'$.a.b.c'")
+        return self.of(
+            "'$'",
+            "'$.a'",
+            "'$.b.a'",
+            "'$[0]'",
+            "'$[1].a'",
+            "'$.a[0]'",
+            "'a'",
+            "'/a/b'",
+            "'$[#-1]'",
+            "'$.c'",
+            "'$.a.b.c'",
+        )
 
 
 def lambda_int(d: Draw) -> str:
@@ -105,7 +128,9 @@ FUNCTIONS = {
 def main() -> None:
     con = duckdb.connect()
     con.execute("SET TimeZone = 'UTC'")
-    out = ["# expressions made by generate.py, with DuckDB 2.0.1's types and values, time zone UTC. 'error': it refuses or fails."]
+    out = [
+        "# expressions made by generate.py, with DuckDB 2.0.1's types and values, time zone UTC. 'error': it refuses or fails."
+    ]
     for name, make in FUNCTIONS.items():
         draw, seen, tries = Draw(name), set(), 0
         while len(seen) < PER_FUNCTION and tries < 20 * PER_FUNCTION:
@@ -119,7 +144,8 @@ def main() -> None:
             except duckdb.Error:
                 typ, value = "error", ""
             value = "NULL" if value is None else value
-            assert "\t" not in value and "\n" not in value, text
+            if "\t" in value or "\n" in value:
+                continue
             out.append(f"{text}\t{typ}\t{value}")
         if len(seen) < PER_FUNCTION:
             print(f"{name}: {len(seen)} tuples")
