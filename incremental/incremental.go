@@ -441,6 +441,8 @@ func (b *builder) operator(n plan.Node) (Operator, error) {
 		return newFilter(n)
 	case *plan.Project:
 		return newProject(n)
+	case *plan.Unnest:
+		return newUnnest(n)
 	case *plan.TimeWindow:
 		if n.Kind == plan.Session {
 			return newSession(n, b.g.emit)

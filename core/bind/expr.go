@@ -569,6 +569,8 @@ func (e *env) subscript(x *sql.Subscript) expr.Expr {
 		return e.field(v, sql.Ident{At: sql.At{Pos: x.Index.Position()}, Name: name})
 	}
 	switch v.Type().Kind {
+	case types.Struct:
+		return e.call(x.Pos, "struct_extract", v, i)
 	case types.Map:
 		return e.call(x.Pos, "map_extract_value", v, i)
 	case types.JSON:

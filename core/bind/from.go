@@ -174,12 +174,15 @@ func (b *Binder) tableFunction(t *sql.TableFunction, around *scope, ctes *cte) (
 		return node, tables
 	}
 	name := lower(t.Call.Name.Last().Name)
-	if t.Ordinality {
-		failUnsupported(t.Pos, "WITH ORDINALITY")
-	}
 	e := &env{b: b, scope: &scope{macro: around.expansion()}, ctes: ctes, clause: clause{name: "the arguments of a table function"}}
-	if name == "unnest" {
-		return b.unnestTable(t, e)
+	if rowFunction(name) != nil {
+		if node, tables := b.constantRows(t, e); node != nil {
+			return node, tables
+		}
+		return b.rowFunction(t, around, ctes)
+	}
+	if t.Ordinality {
+		failUnsupported(t.Pos, "WITH ORDINALITY of "+name)
 	}
 	var args []types.Value
 	var argTypes []types.Type
@@ -214,30 +217,73 @@ func nameByAlias(a sql.Alias, function string, t *table) {
 	}
 }
 
-// unnestTable makes rows of a list that is written out.
-func (b *Binder) unnestTable(t *sql.TableFunction, e *env) (plan.Node, *scope) {
-	var list *sql.List
-	if len(t.Call.Args) == 1 {
-		list, _ = t.Call.Args[0].Value.(*sql.List)
+// constantRows are the rows of functions whose arguments are written out: a list becomes VALUES, a series of whole numbers is
+// made as it is read. Nil for all others.
+func (b *Binder) constantRows(t *sql.TableFunction, e *env) (plan.Node, *scope) {
+	name := lower(t.Call.Name.Last().Name)
+	if t.Ordinality || !constantArgs(t.Call) {
+		return nil, nil
 	}
-	if list == nil || len(list.Items) == 0 {
-		failUnsupported(t.Pos, "unnest of anything but a list that is written out")
-	}
-	sql.Inspect(list, func(n sql.Node) bool {
-		if c, ok := n.(*sql.ColumnRef); ok && e.scope.parent == nil {
-			panic(errs.E(errs.Unsupported, "bind", c.Pos, "unnest of a list that reads the columns of another table is not supported yet, neither in batch nor in incremental mode").
-				WithHint("unnest takes a list of constants, such as unnest([1, 2])"))
+	if name == "unnest" {
+		var list *sql.List
+		if len(t.Call.Args) == 1 {
+			list, _ = t.Call.Args[0].Value.(*sql.List)
 		}
-		return true
-	})
-	items, typ := e.branches(e.bindAll(list.Items), list.Pos, "the list")
-	v := &plan.Values{Cols: []plan.Column{b.column("unnest", typ)}}
-	for _, x := range items {
-		v.Rows = append(v.Rows, []expr.Expr{x})
+		if list == nil || len(list.Items) == 0 {
+			return nil, nil
+		}
+		items, typ := e.branches(e.bindAll(list.Items), list.Pos, "the list")
+		if typ.Kind == types.Null {
+			return nil, nil
+		}
+		v := &plan.Values{Cols: []plan.Column{b.column("unnest", typ)}}
+		for _, x := range items {
+			v.Rows = append(v.Rows, []expr.Expr{x})
+		}
+		tables := one(t.Alias, []string{"unnest"}, v.Cols)
+		nameByAlias(t.Alias, "unnest", tables.tables[0])
+		return v, tables
 	}
-	tables := one(t.Alias, []string{"unnest"}, v.Cols)
-	nameByAlias(t.Alias, "unnest", tables.tables[0])
-	return v, tables
+	if name != "range" && name != "generate_series" {
+		return nil, nil
+	}
+	var args []types.Value
+	var argTypes []types.Type
+	for _, a := range e.positional(t.Call) {
+		l, ok := e.constantOf(a)
+		if !ok || !l.T.IsInteger() {
+			return nil, nil
+		}
+		if _, whole := l.V.(int64); !whole {
+			return nil, nil
+		}
+		args, argTypes = append(args, l.V), append(argTypes, l.T)
+	}
+	src, err := b.cat.TableFunction(name, args, argTypes, nil)
+	if err != nil {
+		raise(err, t.Pos)
+	}
+	if src == nil {
+		return nil, nil
+	}
+	node, tables := b.scan(src, t.Alias, []string{name}, t.Pos)
+	nameByAlias(t.Alias, name, tables.tables[0])
+	return node, tables
+}
+
+// constantArgs reports whether no argument reads a column or a query.
+func constantArgs(f *sql.Function) bool {
+	constant := true
+	for _, a := range f.Args {
+		sql.Inspect(a.Value, func(n sql.Node) bool {
+			switch n.(type) {
+			case *sql.ColumnRef, *sql.Query, *sql.Param:
+				constant = false
+			}
+			return constant
+		})
+	}
+	return constant
 }
 
 // windowTable binds TUMBLE(t, ts, size) in FROM: the table's columns and window_start, window_end.

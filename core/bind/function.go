@@ -119,6 +119,8 @@ func special(name string) func(*env, *sql.Function) expr.Expr {
 		return typeName
 	case "unnest":
 		return unnest
+	case "generate_subscripts":
+		return generateSubscripts
 	}
 	return nil
 }
@@ -183,11 +185,6 @@ func typeName(e *env, x *sql.Function) expr.Expr {
 		fail(x.Pos, "typeof takes one argument")
 	}
 	return &expr.Lit{V: args[0].Type().String(), T: types.String}
-}
-
-func unnest(_ *env, x *sql.Function) expr.Expr {
-	panic(errs.E(errs.Unsupported, "bind", x.Pos, "unnest in an expression is not supported yet, neither in batch nor in incremental mode").
-		WithHint("FROM unnest([1, 2]) makes rows of a list that is written out"))
 }
 
 func isAggregate(name string) bool {

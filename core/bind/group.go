@@ -208,6 +208,7 @@ func (bl *block) groupByAll() {
 	if bl.sel.GroupBy == nil || !bl.sel.GroupBy.All {
 		return
 	}
+	bl.groupUnnests()
 	for _, it := range bl.items {
 		if _, isConstant := it.value.(*expr.Lit); !isConstant && !bl.holdsAggregate(it.value) && !bl.holdsWindow(it.value) {
 			bl.addKey(it.value, it.name)
@@ -236,6 +237,9 @@ func (bl *block) aggregation() (plan.Node, func(expr.Expr) expr.Expr) {
 		agg.Keys = append(agg.Keys, plan.Item{Expr: in.Ref(), Col: k.out})
 	}
 	own := bl.scope.ids()
+	for _, u := range bl.unnestsBelow {
+		own[u.col.ID] = true
+	}
 	return agg, func(x expr.Expr) expr.Expr { return bl.overGroups(x, own) }
 }
 

@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"slices"
+
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/plan"
@@ -26,6 +28,9 @@ type block struct {
 	groupingID *plan.Column
 	time       *plan.TimeWindow
 	windows    []plan.WindowItem
+
+	unnests      []unnestCall // of the select list, above all else
+	unnestsBelow []unnestCall // of GROUP BY
 }
 
 // item is one output column.
@@ -89,10 +94,18 @@ func (bl *block) conditionOf(x sql.Expr, c clause) expr.Expr {
 var selectClause = clause{name: "SELECT", aggs: true, windows: true, aliases: true}
 
 func (bl *block) bindItems() {
-	for i := range bl.items {
-		if it := &bl.items[i]; it.value == nil {
-			it.value = bl.env(selectClause).bind(it.x)
+	for i := 0; i < len(bl.items); i++ {
+		it := &bl.items[i]
+		if it.value != nil {
+			continue
 		}
+		if f := unnestOf(it.x); f != nil {
+			more := bl.unnestItem(*it, f)
+			bl.items = slices.Replace(bl.items, i, i+1, more...)
+			i += len(more) - 1
+			continue
+		}
+		it.value = bl.env(selectClause).bind(it.x)
 	}
 }
 
@@ -194,6 +207,7 @@ func (bl *block) assemble(having, qualify expr.Expr, on, order []term, limit *pl
 	if qualify != nil {
 		node = &plan.Filter{Input: node, Cond: up(qualify)}
 	}
+	node = bl.unnestAbove(node, up)
 
 	var values []expr.Expr
 	var names []string

@@ -691,6 +691,9 @@ func castNested(from, to types.Type) (Kernel, bool, bool) {
 	any, fallible := false, false
 	for i, f := range to.Fields {
 		at := slices.IndexFunc(from.Fields, func(g types.Field) bool { return strings.EqualFold(f.Name, g.Name) })
+		if (from.IsTuple() || to.IsTuple()) && len(from.Fields) == len(to.Fields) {
+			at = i // a row value has no names
+		}
 		if at < 0 {
 			parts[i] = partCast{to: f.Type, at: -1}
 			continue

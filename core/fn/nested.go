@@ -104,8 +104,8 @@ var nested = []*Scalar{
 			})
 		}}, nil
 	}}}, Examples: []Example{ex("array_to_string([1, 2], ',')", "1,2")}},
-	series("range", "The whole numbers from a start up to, not including, an end.", false, "range(3)", "[0, 1, 2]"),
-	series("generate_series", "The whole numbers from a start up to and including an end.", true, "generate_series(1, 3)", "[1, 2, 3]"),
+	series("range", "The whole numbers, or the times by an interval, from a start up to, not including, an end.", false, "range(3)", "[0, 1, 2]"),
+	series("generate_series", "The whole numbers, or the times by an interval, from a start up to and including an end.", true, "generate_series(1, 3)", "[1, 2, 3]"),
 	{Name: "struct_pack", Category: Nested, Nulls: NullAware, Summary: "A struct of named values: struct_pack(a := 1), or {'a': 1}.", Overloads: []Overload{
 		{Args: Types{types.AnyType}, Variadic: true, Resolve: resolveStruct}}, Examples: []Example{ex("{'a': 1, 'b': 'x'}", "{'a': 1, 'b': x}")}},
 	{Name: "struct_extract", Category: Nested, Summary: "A field of a struct, by its name or position.", Overloads: []Overload{
@@ -451,8 +451,9 @@ func series(name, about string, closed bool, sql, want string) *Scalar {
 		})
 	}
 	l := types.ListOf(types.Int64)
-	return &Scalar{Name: name, Category: Nested, Summary: about, Examples: []Example{ex(sql, want)}, Overloads: []Overload{
-		fallible(Types{types.Int64}, l, k), fallible(Types{types.Int64, types.Int64}, l, k), fallible(Types{types.Int64, types.Int64, types.Int64}, l, k)}}
+	return &Scalar{Name: name, Category: Nested, Summary: about, Examples: []Example{ex(sql, want)}, Overloads: append([]Overload{
+		fallible(Types{types.Int64}, l, k), fallible(Types{types.Int64, types.Int64}, l, k), fallible(Types{types.Int64, types.Int64, types.Int64}, l, k)},
+		timeSeries(name, closed)...)}
 }
 
 // resolveStruct takes name, value, name, value, …

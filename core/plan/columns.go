@@ -231,6 +231,8 @@ func mapNode(n Node, to func(expr.ColID) expr.ColID) Node {
 		k := *m
 		k.Start, k.End = col(m.Start), col(m.End)
 		return &k
+	case *Unnest:
+		return m.mapped(col)
 	case *Join:
 		k := *m
 		k.Mark = col(m.Mark)

@@ -105,6 +105,10 @@ func (x *Estimator) derive(n Node) *Estimate {
 			e.Rows *= math.Max(1, float64(size/slide))
 		}
 		return e
+	case *Unnest:
+		e := x.Of(n.Input).clone()
+		e.Rows *= itemsPerList
+		return e
 	case *Join:
 		return x.Join(n.Kind, x.Of(n.Left), x.Of(n.Right), n.Keys, n.On)
 	case *Apply:

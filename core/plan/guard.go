@@ -73,7 +73,7 @@ func outputRows(n Node) string {
 	switch n := n.(type) {
 	case *Scan:
 		return "a row of " + n.Source.Name
-	case *Filter, *Project, *Sort, *TimeWindow:
+	case *Filter, *Project, *Sort, *TimeWindow, *Unnest:
 		return outputRows(n.Children()[0])
 	}
 	return "a row of the " + OpOf(n).Name + "'s output"

@@ -120,6 +120,8 @@ var Ops = []*Op{
 		State: []StateTable{{"setop_rows", "row → weight on each side, weight shown"}}, SQL: "SELECT k FROM a EXCEPT SELECT k FROM b"},
 	{Name: "window function", Summary: "Functions with OVER that are no top-N.", Batch: yes, Incremental: yes,
 		State: []StateTable{{"over_rows", "row → weight, in the key group of its partition"}}, SQL: "SELECT sum(v) OVER (PARTITION BY k) FROM t"},
+	{Name: "unnest", Summary: "Make a row of each item of lists.", Batch: yes, Incremental: yes,
+		SQL: "SELECT k, unnest([v, v + 1]) FROM t"},
 	{Name: "dependent join", Summary: "A subquery for each row. The rules turn it into joins.", Batch: no("the rules give it other forms"),
 		Incremental: no("the rules give it other forms"), SQL: "SELECT * FROM a, LATERAL (SELECT a.k + 1)"},
 }
@@ -186,6 +188,8 @@ func opName(n Node) string {
 		return "set operation"
 	case *Window:
 		return "window function"
+	case *Unnest:
+		return "unnest"
 	}
 	return "dependent join"
 }
@@ -252,6 +256,8 @@ func posOf(n Node) errs.Pos {
 	case *TimeWindow:
 		return n.Pos
 	case *Apply:
+		return n.Pos
+	case *Unnest:
 		return n.Pos
 	case *Window:
 		if len(n.Funcs) > 0 {

@@ -145,6 +145,8 @@ func (f *Facts) derive(n Node, p *Props) {
 		}
 	case *GroupTopN:
 		f.groupTopN(n, p)
+	case *Unnest:
+		f.unnest(n, p)
 	case *Distinct:
 		f.inherit(p, f.Of(n.Input))
 		p.addKey(SetOf(n.Columns()))

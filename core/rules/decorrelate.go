@@ -350,6 +350,9 @@ func (d *decorrelator) apply(a *plan.Apply) plan.Node {
 	if !plan.Overlap(plan.Free(a.Right), outer) {
 		return d.independent(a)
 	}
+	if n := d.graft(a); n != nil {
+		return n
+	}
 	if p := d.pull(a.Right, outer); p != nil {
 		return d.joinPulled(a, p)
 	}

@@ -118,6 +118,9 @@ func (x *domain) push(n plan.Node) (plan.Node, cols) {
 	}
 	if !x.correlated(n) {
 		v, m := x.values()
+		if one, ok := n.(*plan.Values); ok && len(one.Rows) == 1 && len(one.Cols) == 0 {
+			return v, m // the one row of no columns that a SELECT without FROM has
+		}
 		return &plan.Join{Kind: plan.Inner, Left: n, Right: v}, m
 	}
 	switch n := n.(type) {
@@ -166,6 +169,8 @@ func (x *domain) push(n plan.Node) (plan.Node, cols) {
 			w.Funcs[i].Part = append(slices.Clone(w.Funcs[i].Part), refs(x.list(m))...)
 		}
 		return &w, m
+	case *plan.Unnest:
+		return x.unnest(n)
 	case *plan.Join:
 		return x.join(n)
 	case *plan.SetOp:

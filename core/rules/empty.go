@@ -46,7 +46,7 @@ func becomesEmpty(n plan.Node) bool {
 		default:
 			return l
 		}
-	case *plan.Filter, *plan.Project, *plan.Sort, *plan.Distinct, *plan.GroupTopN, *plan.Window, *plan.TimeWindow:
+	case *plan.Filter, *plan.Project, *plan.Sort, *plan.Distinct, *plan.GroupTopN, *plan.Window, *plan.TimeWindow, *plan.Unnest:
 		return isEmpty(n.Children()[0])
 	}
 	return false

@@ -143,6 +143,12 @@ func (g *guards) under(n plan.Node, j judged) plan.Node {
 			own.value(k)
 		}
 		return rebuild(n, g.under(n.Input, own))
+	case *plan.Unnest:
+		own := j.within(plan.SetOf(n.Pass)) // a condition on the items drops items, not rows
+		for _, it := range n.Lists {
+			own.value(it.Expr)
+		}
+		return rebuild(n, g.under(n.Input, own))
 	case *plan.Sort:
 		for _, k := range n.Keys {
 			j.value(k.Expr)

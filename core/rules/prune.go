@@ -30,6 +30,8 @@ func (c *rewriter) prune(n plan.Node, need plan.ColSet) plan.Node {
 		return c.pruneProject(n, need)
 	case *plan.Aggregate:
 		return c.pruneAggregate(n, need)
+	case *plan.Unnest:
+		return c.pruneUnnest(n, need)
 	case *plan.Join:
 		return c.pruneJoin(n, need)
 	case *plan.GroupTopN:

@@ -116,6 +116,8 @@ func (d *decorrelator) pull(n plan.Node, outer plan.ColSet) *pulled {
 		}
 		p.plan = n.With([]plan.Node{p.plan})
 		return p
+	case *plan.Unnest:
+		return d.pullUnnest(n, outer)
 	case *plan.Join:
 		return d.pullJoin(n, outer)
 	}

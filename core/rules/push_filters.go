@@ -47,6 +47,8 @@ func (c *rewriter) push(n plan.Node, preds []expr.Expr) plan.Node {
 			return !cols[n.Start.ID] && !cols[n.End.ID] && !volatile(e)
 		})
 		return where(rebuild(n, c.push(n.Input, down)), up)
+	case *plan.Unnest:
+		return c.pushUnnest(n, preds)
 	case *plan.Join:
 		return c.pushJoin(n, preds)
 	case *plan.Sort:

@@ -267,6 +267,9 @@ func Common(a, b Type) (Type, bool) {
 				return Type{}, false
 			}
 			fields[i] = Field{a.Fields[i].Name, t}
+			if a.IsTuple() {
+				fields[i].Name = b.Fields[i].Name
+			}
 		}
 		return StructOf(fields...), true
 	}
@@ -366,6 +369,13 @@ func CanCast(from, to Type) bool {
 		return CanCast(*from.Elem, *to.Elem)
 	case from.Kind == Map && to.Kind == Map:
 		return CanCast(*from.Key, *to.Key) && CanCast(*from.Elem, *to.Elem)
+	case byPosition(from, to):
+		for i := range to.Fields {
+			if !CanCast(from.Fields[i].Type, to.Fields[i].Type) {
+				return false
+			}
+		}
+		return true
 	case from.Kind == Struct && to.Kind == Struct: // by name; what the source lacks is NULL
 		matched := false
 		for _, f := range to.Fields {

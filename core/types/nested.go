@@ -9,8 +9,11 @@ import (
 func parseNested(text string, t Type, loc *time.Location) (Value, error) {
 	s := strings.TrimSpace(text)
 	open, shut := byte('{'), byte('}')
-	if t.Kind == List {
+	switch {
+	case t.Kind == List:
 		open, shut = '[', ']'
+	case t.IsTuple():
+		open, shut = '(', ')'
 	}
 	if len(s) < 2 || s[0] != open || s[len(s)-1] != shut {
 		return nil, Unreadable(text, t)
@@ -50,6 +53,19 @@ func parseNested(text string, t Type, loc *time.Location) (Value, error) {
 		return out, nil
 	}
 	out := make([]Value, len(t.Fields))
+	if t.IsTuple() {
+		if len(items) != len(out) {
+			return nil, Unreadable(text, t)
+		}
+		for i, item := range items {
+			v, err := parsePart(item, t.Fields[i].Type, loc)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = v
+		}
+		return out, nil
+	}
 	for _, item := range items {
 		kv, ok := splitItems(item, ':')
 		if !ok || len(kv) != 2 {

@@ -65,6 +65,16 @@ func AppendText(dst []byte, v Value, t Type, loc *time.Location) []byte {
 		}
 		return append(dst, '}')
 	case []Value:
+		if t.IsTuple() {
+			dst = append(dst, '(')
+			for i, e := range x {
+				if i > 0 {
+					dst = append(dst, ", "...)
+				}
+				dst = appendPart(dst, e, t.Fields[i].Type, loc)
+			}
+			return append(dst, ')')
+		}
 		if t.Kind == Struct {
 			dst = append(dst, '{')
 			for i, e := range x {

@@ -127,6 +127,12 @@ func (t Type) String() string {
 		return "MAP(" + t.Key.String() + ", " + t.Elem.String() + ")"
 	case Struct:
 		parts := make([]string, len(t.Fields))
+		if t.IsTuple() {
+			for i, f := range t.Fields {
+				parts[i] = f.Type.String()
+			}
+			return "TUPLE(" + strings.Join(parts, ", ") + ")"
+		}
 		for i, f := range t.Fields {
 			parts[i] = quoteIdent(f.Name) + " " + f.Type.String()
 		}
