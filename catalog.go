@@ -153,6 +153,11 @@ func (s *Session) scope() *scopeCatalog { return &scopeCatalog{s: s, cat: s.cat.
 
 func (c *scopeCatalog) Resolve(name []string) (*bind.Relation, error) {
 	key, ok := c.cat.key(name)
+	if !ok || c.cat.get(key) == nil {
+		if src, err := c.system(strings.ToLower(strings.Join(name, ".")), true, nil); src != nil || err != nil {
+			return &bind.Relation{Source: src}, err
+		}
+	}
 	if !ok {
 		return nil, nil
 	}
@@ -283,6 +288,9 @@ func (c *scopeCatalog) TableFunction(name string, args []types.Value, argTypes [
 		}
 		return &plan.Source{Name: name, Relation: rel, Fields: rel.Fields()}, nil
 	}
+	if src, err := c.system(lower, false, args); src != nil || err != nil {
+		return src, err
+	}
 	if lower == "state" {
 		rel, err := c.s.stateRelation(c.ctx, args)
 		if err != nil {
@@ -343,6 +351,11 @@ func optionText(v types.Value) string {
 
 func (c *scopeCatalog) TableFunctions() []string {
 	names := []string{"range", "generate_series", "state"}
+	for _, r := range systemRelations {
+		if !r.table {
+			names = append(names, r.name)
+		}
+	}
 	for _, s := range all.Sources {
 		names = append(names, s.Functions...)
 	}

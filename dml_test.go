@@ -1,6 +1,9 @@
 package riverbed
 
 import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -76,4 +79,40 @@ func TestGeneratedColumnsAndChecks(t *testing.T) {
 	d.fails("INSERT INTO t (c) VALUES (1)", errs.Schema, "is generated")
 	d.is("UPDATE t SET a = a * 10", "2")
 	d.is("SELECT sum(b) FROM t", "64")
+}
+
+// Whatever statements do to a table, a view over it is its query.
+func TestViewsFollowAllStatements(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		d := openDB(t)
+		d.run("CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER, w AS (v * 2)); CREATE MACRO twice(x) AS x + x")
+		query := "SELECT v % 3 AS g, count(*) AS n, sum(twice(w)) AS s, max(k) AS m FROM t GROUP BY v % 3"
+		d.run("CREATE MATERIALIZED VIEW m AS " + query)
+		n := func() string { return strconv.Itoa(r.IntN(6)) }
+		for range 30 {
+			text := []string{
+				"INSERT INTO t VALUES (" + n() + ", " + n() + ")",
+				"INSERT OR REPLACE INTO t VALUES (" + n() + ", " + n() + "), (" + n() + ", " + n() + ")",
+				"INSERT INTO t VALUES (" + n() + ", " + n() + "), (" + n() + ", NULL) ON CONFLICT (k) DO UPDATE SET v = t.v + excluded.v WHERE excluded.v > 1",
+				"INSERT OR IGNORE INTO t VALUES (" + n() + ", " + n() + ")",
+				"UPDATE t SET v = v + 1 WHERE k > " + n() + " RETURNING w",
+				"UPDATE t SET k = k + 1 WHERE k = " + n(),
+				"DELETE FROM t WHERE v = " + n() + " RETURNING *",
+				"MERGE INTO t USING (SELECT " + n() + " AS k, " + n() + " AS v) s USING (k) WHEN MATCHED AND s.v > 3 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, s.v) WHEN NOT MATCHED BY SOURCE AND t.v > 4 THEN UPDATE SET v = 0",
+				"BEGIN; DELETE FROM t; ROLLBACK",
+			}[r.IntN(9)]
+			if q, err := d.Query(t.Context(), text, nil); err == nil && q != nil {
+				if _, err := q.all(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			} else if err != nil && !strings.Contains(err.Error(), "duplicate key") {
+				t.Fatalf("%s: %v", text, err)
+			}
+			d.has("SELECT * FROM m", d.rows(query)...)
+			if t.Failed() {
+				t.Fatalf("seed %d, behind %s", seed, text)
+			}
+		}
+	}
 }

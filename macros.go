@@ -6,6 +6,7 @@ import (
 	"github.com/riverbed/riverbed/core/bind"
 	"github.com/riverbed/riverbed/core/errs"
 	"github.com/riverbed/riverbed/core/sql"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // createMacro keeps the bodies as they are written: their names are resolved where the macro is called.
@@ -48,6 +49,24 @@ func (s *Session) dropMacro(st *sql.Drop) error {
 	}
 	_, err := s.dropObject(kind, st, nil)
 	return err
+}
+
+// tellMacro is a macro's rows of duckdb_functions().
+func (c *scopeCatalog) tellMacro(kind objectKind, key string) [][]types.Value {
+	var rows [][]types.Value
+	schema, name := c.cat.place(key)
+	for _, b := range c.cat.object(kind, key).(*bind.Macro).Bodies {
+		var params []types.Value
+		for _, p := range b.Params {
+			params = append(params, p.Name.Name)
+		}
+		what, body := "macro", sql.Node(b.Expr)
+		if b.Query != nil {
+			what, body = "table_macro", b.Query
+		}
+		rows = append(rows, []types.Value{database, schema, name, nil, what, nil, nil, params, nil, nil, sql.Print(body), false, false, nil, nil})
+	}
+	return rows
 }
 
 // Macro implements bind.SessionCatalog. What a statement uses is noted, so that a view keeps it.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/riverbed/riverbed/core/errs"
+	"github.com/riverbed/riverbed/core/types"
 )
 
 // What COPY writes is read back as it was: DuckDB writes and reads the same texts.
@@ -110,4 +111,13 @@ func TestSinksNeedANameToWriteTo(t *testing.T) {
 			d.fails(fmt.Sprintf("COPY (SELECT 1 AS a) TO '%s' (FORMAT %s)", path, format), errs.Usage, "needs the name of a file", "result."+format)
 		}
 	}
+}
+
+// columnList is columns as CREATE TABLE writes them.
+func columnList(fields []types.Field) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		parts[i] = f.Name + " " + f.Type.String()
+	}
+	return strings.Join(parts, ", ")
 }

@@ -102,6 +102,9 @@ const idleTick = 100 * time.Millisecond
 
 // buildGraph compiles the query for incremental mode.
 func (q *Query) buildGraph(opts incremental.Options) (*incremental.Graph, *plan.Query, error) {
+	if err := q.refuseSystem(); err != nil {
+		return nil, nil, errs.As(err).WithSQL(q.text)
+	}
 	opt, _, err := rules.Optimize(q.live, rules.Incremental, q.ruleOptions())
 	if err != nil {
 		return nil, nil, errs.As(err).WithSQL(q.text)

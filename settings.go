@@ -106,7 +106,7 @@ func (s *Session) pragma(ctx context.Context, cat *scopeCatalog, st *sql.Pragma,
 		q := &sql.Query{At: st.At, Body: &sql.Select{At: st.At, Items: []sql.SelectItem{{Expr: &sql.Star{At: st.At}}}, From: []sql.TableRef{&sql.TableFunction{At: st.At, Call: call}}}}
 		return s.planQuery(ctx, cat, q, text)
 	case strings.EqualFold(st.Name, "show") && len(st.Args) == 1:
-		return s.describe(ctx, cat, &sql.Describe{At: st.At, Query: tableNamed(st.At, st.Args[0].Value)}, text)
+		return s.describe(ctx, cat, &sql.Describe{At: st.At, Table: true, Query: tableNamed(st.At, st.Args[0].Value)}, text)
 	}
 	return nil, s.pragmaSetting(st)
 }

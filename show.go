@@ -37,7 +37,16 @@ func (s *Session) show(ctx context.Context, st *sql.Show) (*Query, error) {
 	}
 	switch strings.ToUpper(st.What) {
 	case "TABLES":
-		add("TABLE", "VIEW", "MATERIALIZED VIEW", "STREAM")
+		return s.showTables(st)
+	case "DATABASES":
+		return textRows([]string{"database_name"}, [][]string{{database}}), nil
+	case "SCHEMAS":
+		for _, name := range append(s.cat.Load().objectNames(schemaObject), mainSchema) {
+			rows = append(rows, []string{name})
+		}
+	case "VARIABLES":
+		told, _ := tellVariables(&scopeCatalog{s: s}, nil)
+		return rowsQuery("name VARCHAR, value VARCHAR, type VARCHAR", told)
 	case "STREAMS":
 		add("STREAM")
 	case "VIEWS":
@@ -47,10 +56,7 @@ func (s *Session) show(ctx context.Context, st *sql.Show) (*Query, error) {
 	case "SINKS":
 		add("SINK")
 	case "ALL TABLES":
-		for _, e := range s.cat.Load().list("TABLE", "VIEW", "MATERIALIZED VIEW", "STREAM", "SINK") {
-			rows = append(rows, []string{e.name, e.kind(), columnList(e.columns())})
-		}
-		return textRows([]string{"name", "kind", "columns"}, rows), nil
+		return s.showAllTables(ctx)
 	case "FUNCTIONS":
 		return s.showFunctions(), nil
 	case "ALL":
@@ -61,6 +67,10 @@ func (s *Session) show(ctx context.Context, st *sql.Show) (*Query, error) {
 	default:
 		set := findSetting(st.What)
 		if set == nil {
+			if name := splitName(st.At, st.What); s.cat.Load().hasRelation(name) { // SHOW t is DESCRIBE t
+				cat := &scopeCatalog{s: s, cat: s.cat.Load(), ctx: ctx, reading: true}
+				return s.describe(ctx, cat, &sql.Describe{At: st.At, Table: true, Query: &sql.Query{At: st.At, Body: everything(&sql.Table{At: st.At, Name: name})}}, "")
+			}
 			return nil, unknownSettingAt(st.What, st.Position())
 		}
 		return textRows([]string{set.key}, [][]string{{set.get(s.cfg.Load())}}), nil
@@ -95,12 +105,56 @@ func (s *Session) showViews(ctx context.Context) (*Query, error) {
 	return fixedQuery(fields, cols, len(entries)), nil
 }
 
-func columnList(fields []types.Field) string {
-	parts := make([]string, len(fields))
-	for i, f := range fields {
-		parts[i] = f.Name + " " + f.Type.String()
+// showTables lists what can be read in a schema, the current one when none is named.
+func (s *Session) showTables(st *sql.Show) (*Query, error) {
+	cat := s.cat.Load()
+	schema := cat.schema
+	if st.In != nil {
+		schema = strings.ToLower(st.In.Last().Name)
+		if schema == database {
+			schema = mainSchema
+		}
+		if schema != mainSchema && cat.object(schemaObject, schema) == nil {
+			return nil, errs.E(errs.Schema, "show", st.In.Position(), "there is no schema or catalog %q", st.In.String())
+		}
 	}
-	return strings.Join(parts, ", ")
+	var rows [][]string
+	for _, e := range cat.list("TABLE", "VIEW", "MATERIALIZED VIEW", "STREAM") {
+		if at, name := cat.place(e.name); at == schema {
+			rows = append(rows, []string{name})
+		}
+	}
+	return textRows([]string{"name"}, rows), nil
+}
+
+// showAllTables has DuckDB's columns, and behind them what an entry is.
+func (s *Session) showAllTables(ctx context.Context) (*Query, error) {
+	c := &scopeCatalog{s: s, cat: s.cat.Load(), ctx: ctx, reading: true}
+	var rows [][]types.Value
+	for _, e := range c.cat.list("TABLE", "VIEW", "MATERIALIZED VIEW", "STREAM", "SINK") {
+		schema, name := c.cat.place(e.name)
+		names, kinds := []types.Value{}, []types.Value{}
+		for _, f := range c.columnsOf(e) {
+			names, kinds = append(names, f.Name), append(kinds, f.Type.String())
+		}
+		rows = append(rows, []types.Value{database, schema, name, names, kinds, e.temp, e.kind()})
+	}
+	return rowsQuery("database VARCHAR, schema VARCHAR, name VARCHAR, column_names VARCHAR[], column_types VARCHAR[], temporary BOOLEAN, kind VARCHAR", rows)
+}
+
+func splitName(at sql.At, name string) sql.Name {
+	var out sql.Name
+	for part := range strings.SplitSeq(name, ".") {
+		out = append(out, sql.Ident{At: at, Name: part})
+	}
+	return out
+}
+
+// hasRelation reports whether a name means something that can be read.
+func (c *catalog) hasRelation(n sql.Name) bool {
+	key, ok := c.key(partsOf(n))
+	e := c.get(key)
+	return ok && e != nil && e.sink == nil
 }
 
 func (s *Session) showFunctions() *Query {
@@ -120,15 +174,45 @@ func (s *Session) describe(ctx context.Context, cat *scopeCatalog, st *sql.Descr
 		return s.show(ctx, &sql.Show{At: st.At, What: "ALL TABLES"})
 	}
 	if st.Summarize {
-		return nil, errs.E(errs.Unsupported, "plan", st.Position(), "SUMMARIZE is not supported yet").WithHint("DESCRIBE lists the columns")
+		return s.summarize(ctx, cat, st, text)
 	}
 	q, err := s.planQuery(ctx, cat, st.Query, text)
 	if err != nil {
 		return nil, err
 	}
-	var rows [][]string
-	for _, f := range q.columns {
-		rows = append(rows, []string{f.Name, f.Type.String(), "YES"})
+	e := cat.cat.described(st)
+	var rows [][]types.Value
+	for i, f := range q.columns {
+		k := columnFacts{nullable: true}
+		if e != nil && i < len(e.columns()) {
+			k = e.facts(i)
+		}
+		nullable := "YES"
+		if !k.nullable {
+			nullable = "NO"
+		}
+		def := k.def
+		if k.computed != "" {
+			def = k.computed
+		}
+		rows = append(rows, []types.Value{f.Name, f.Type.String(), nullable, orNull(k.key), orNull(def), nil})
 	}
-	return textRows([]string{"column_name", "column_type", "null"}, rows), nil
+	return rowsQuery("column_name VARCHAR, column_type VARCHAR, null VARCHAR, key VARCHAR, default VARCHAR, extra VARCHAR", rows)
+}
+
+// described is the table that DESCRIBE t means; nil for a query.
+func (c *catalog) described(st *sql.Describe) *entry {
+	if !st.Table {
+		return nil
+	}
+	sel, _ := st.Query.Body.(*sql.Select)
+	if sel == nil {
+		return nil
+	}
+	t, ok := sel.From[0].(*sql.Table)
+	if !ok {
+		return nil
+	}
+	key, _ := c.key(partsOf(t.Name))
+	return c.get(key)
 }

@@ -81,6 +81,8 @@ func (s *Session) statement(ctx context.Context, st sql.Statement, text string, 
 		return nil, s.createSchema(st)
 	case *sql.Use:
 		return nil, s.setSchema(st.Name.String(), st.Position())
+	case *sql.Comment:
+		return nil, s.commentOn(st)
 	case *sql.SetVariable:
 		return nil, s.setVariable(ctx, cat, st, text)
 	case *sql.Pragma:

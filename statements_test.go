@@ -182,7 +182,7 @@ func TestAnErrorAbortsTheTransaction(t *testing.T) {
 func TestCreateAndDrop(t *testing.T) {
 	d := openDB(t)
 	d.run("CREATE TABLE t AS SELECT 1 AS a, NULL AS b")
-	d.is("DESCRIBE t", "a|INTEGER|YES", "b|INTEGER|YES")
+	d.is("DESCRIBE t", "a|INTEGER|YES|NULL|NULL|NULL", "b|INTEGER|YES|NULL|NULL|NULL")
 	d.run("CREATE TABLE IF NOT EXISTS t (z INTEGER)")
 	d.fails("CREATE TABLE t (z INTEGER)", errs.Schema, `table "t" exists already`, "OR REPLACE", "column 14")
 	d.run("CREATE OR REPLACE TABLE t AS SELECT a + 1 AS a FROM t") // reads the old one
@@ -272,8 +272,8 @@ func TestShowAndExplain(t *testing.T) {
 	d.run("CREATE SINK k WITH (connector = 'console')")
 	d.is("SHOW TABLES", "m", "s", "t", "v")
 	d.is("SHOW STREAMS", "s")
-	d.is("SHOW ALL TABLES", "k|SINK|", "m|MATERIALIZED VIEW|n BIGINT", "s|STREAM|ts TIMESTAMP", "t|TABLE|a INTEGER, b VARCHAR", "v|VIEW|")
-	d.is("DESCRIBE SELECT a, b || 'x' AS c FROM t", "a|INTEGER|YES", "c|VARCHAR|YES")
+	d.is("SHOW ALL TABLES", "memory|main|k|[]|[]|false|SINK", "memory|main|m|[n]|[BIGINT]|false|MATERIALIZED VIEW", "memory|main|s|[ts]|[TIMESTAMP]|false|STREAM", "memory|main|t|[a, b]|[INTEGER, VARCHAR]|false|TABLE", "memory|main|v|[a]|[INTEGER]|false|VIEW")
+	d.is("DESCRIBE SELECT a, b || 'x' AS c FROM t", "a|INTEGER|YES|NULL|NULL|NULL", "c|VARCHAR|YES|NULL|NULL|NULL")
 	if n := len(d.rows("SHOW FUNCTIONS")); n < 80 {
 		t.Errorf("%d functions", n)
 	}

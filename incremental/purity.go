@@ -35,6 +35,9 @@ func checkPurity(root plan.Node, emit plan.EmitPolicy) error {
 				case readsClock(c):
 					err = errs.E(errs.Unsupported, "plan", c.Pos, "%s() is not supported in incremental mode: rows already shown would have to change as time goes by", c.Fn.Name).
 						WithHint("use the event time of the rows, or a window over it")
+				case c.Fn.Name == "nextval" || c.Fn.Name == "currval":
+					err = errs.E(errs.Unsupported, "plan", c.Pos, "%s() is not supported in incremental mode: computed again, the rows would get other numbers", c.Fn.Name).
+						WithHint("number the rows where they are written: a DEFAULT nextval('…') of a table")
 				case updating && c.Fn.Purity == fn.Volatile:
 					err = errs.E(errs.Unsupported, "plan", c.Pos, "%s() may give another value when a row is taken back than when it was added", c.Fn.Name).
 						WithHint("declare the function deterministic=True if it is, or apply it to append-only input")

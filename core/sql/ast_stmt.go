@@ -257,6 +257,7 @@ type Reset struct {
 type Describe struct {
 	At
 	Query     *Query
+	Table     bool // Query is all of the table that stands alone
 	Summarize bool
 }
 
@@ -265,6 +266,7 @@ type Describe struct {
 type Show struct {
 	At
 	What string
+	In   Name // SHOW TABLES FROM schema; may be absent
 }
 
 // TransactionKind is a transaction command.

@@ -19,6 +19,9 @@ func (p *parser) fullCall(name Name) Expr {
 		f.Filter = p.expr()
 		p.expect(")")
 	}
+	if p.at("EXPORT_STATE") {
+		p.failUnsupported(p.peek().pos, "EXPORT_STATE")
+	}
 	if p.ahead(2).key == "OVER" { // else the words belong to a call around this one: f(g(x) IGNORE NULLS)
 		if n := p.nullTreatment(); n != NullsUnstated {
 			f.Nulls = n

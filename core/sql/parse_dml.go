@@ -198,6 +198,9 @@ func (p *parser) mergeWhen() MergeWhen {
 func (p *parser) copyStatement() Statement {
 	c := &Copy{At: p.here()}
 	p.expect("COPY")
+	if p.at("FROM", "DATABASE") {
+		p.failUnsupported(c.Pos, "COPY FROM DATABASE")
+	}
 	if p.at("(") {
 		c.Query = p.parenQuery()
 		p.expect("TO")

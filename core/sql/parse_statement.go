@@ -198,13 +198,14 @@ func (p *parser) describe() Statement {
 	default:
 		p.accept("TABLE")
 		at := p.here()
+		d.Table = true
 		d.Query = &Query{At: at, Body: everything(at, p.tablePrimary())}
 	}
 	return d
 }
 
 // shown are the words of SHOW that are no settings.
-var shown = []string{"all tables", "materialized views", "tables", "streams", "views", "sinks", "functions", "all"}
+var shown = []string{"all tables", "databases", "schemas", "variables", "materialized views", "tables", "streams", "views", "sinks", "functions", "all"}
 
 func (p *parser) show() Statement {
 	s := &Show{At: p.here()}
@@ -212,6 +213,9 @@ func (p *parser) show() Statement {
 	for _, what := range shown {
 		if p.accept(strings.Fields(strings.ToUpper(what))...) {
 			s.What = what
+			if what == "tables" && p.acceptAny("FROM", "IN") != "" {
+				s.In = p.qualified("the name of a schema")
+			}
 			return s
 		}
 	}

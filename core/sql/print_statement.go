@@ -73,7 +73,11 @@ func (w *printer) statement(s Statement) {
 		} else {
 			w.put("DESCRIBE")
 		}
-		if s.Query != nil {
+		switch {
+		case s.Table:
+			w.put(" ")
+			w.table(s.Query.Body.(*Select).From[0])
+		case s.Query != nil:
 			w.put(" ")
 			w.query(s.Query)
 		}
@@ -81,6 +85,10 @@ func (w *printer) statement(s Statement) {
 		w.put("SHOW ")
 		if slices.Contains(shown, s.What) {
 			w.put(strings.ToUpper(s.What))
+			if s.In != nil {
+				w.put(" FROM ")
+				w.name(s.In)
+			}
 		} else {
 			w.put(settingText(s.What))
 		}
