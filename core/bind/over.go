@@ -38,6 +38,9 @@ var windowFunctions = map[string]*windowFunction{
 	"nth_value":    {2, 2, true, true, firstType},
 }
 
+// valueOfAggregate are the aggregates that take a row of the frame as it stands.
+var valueOfAggregate = map[string]string{"first": "first_value", "arbitrary": "first_value", "last": "last_value"}
+
 // windowCall binds f(…) OVER (…) to a column of the block's Window node.
 func (e *env) windowCall(x *sql.Function, name string) expr.Expr {
 	switch {
@@ -47,6 +50,9 @@ func (e *env) windowCall(x *sql.Function, name string) expr.Expr {
 		fail(x.Pos, "an aggregate cannot contain the window function %s", name)
 	case e.inOver:
 		fail(x.Pos, "window functions cannot be nested: %s is inside another one", name)
+	}
+	if v := valueOfAggregate[name]; v != "" && !x.Distinct && x.Filter == nil && len(x.OrderBy) == 0 && len(x.WithinGroup) == 0 {
+		name = v
 	}
 	in := *e
 	in.inOver = true
@@ -103,12 +109,18 @@ func (e *env) windowArgs(x *sql.Function, name string, w *windowFunction) []expr
 		}
 		fail(x.Pos, "%s takes %s arguments, not %d", name, want, len(args))
 	}
+	whole := func(i int) {
+		if t := args[i].Type(); !t.IsInteger() && t.Kind != types.Null {
+			fail(x.Pos, "%s counts in whole numbers, not in %s", name, t)
+		}
+		args[i] = e.cast(args[i], types.Int64, x.Pos)
+	}
 	switch name {
 	case "ntile":
-		args[0] = e.cast(args[0], types.Int64, x.Pos)
+		whole(0)
 	case "lag", "lead", "nth_value":
 		if len(args) > 1 {
-			args[1] = e.cast(args[1], types.Int64, x.Pos)
+			whole(1)
 		}
 		if len(args) > 2 {
 			args[2] = e.cast(args[2], args[0].Type(), x.Pos)

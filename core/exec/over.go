@@ -27,6 +27,7 @@ type over struct {
 	acct    *account
 	ran     once
 	rows    *inOrder // in parts of whole partitions
+	groups  *overGroups
 	data    collected
 	cuts    []int32 // of data, between partitions
 	next    atomic.Int64
@@ -64,7 +65,7 @@ func (o *over) Schema() *arrow.Schema { return o.sch }
 
 func (o *over) Close() error {
 	o.acct.close()
-	o.data, o.rows, o.local = collected{}, nil, nil
+	o.data, o.rows, o.groups, o.local = collected{}, nil, nil, nil
 	err := o.parts.Close()
 	for _, c := range []func() error{o.spilled.close, o.input.Close} {
 		if e := c(); err == nil {
@@ -87,6 +88,10 @@ func (o *over) run(ctx context.Context) error {
 			return newOverOver(o.node, deeper(o.env), o.spilled.reader(p), o.acct.level+1)
 		})
 		return o.spilled.finish()
+	}
+	if o.funcs.unordered() {
+		o.groups, err = newOverGroups(ctx, o.node, o.env, g.all)
+		return err
 	}
 	spec := o.node.Spec()
 	order, err := newTotal(spec.Part, spec.Order, spec.Tie, o.node.Input.Columns())
@@ -182,6 +187,14 @@ func (o *over) Next(ctx context.Context, worker int) (*flow.Morsel, error) {
 	}
 	if o.parts != nil {
 		return o.parts.Next(ctx, worker)
+	}
+	if o.groups != nil {
+		i := int(o.next.Add(1)) - 1
+		if i >= len(o.groups.chunks) {
+			return nil, nil
+		}
+		cols, rows, seq := o.groups.chunk(i)
+		return morsel(o.sch, seq, cols, rows), nil
 	}
 	l := &o.local[worker]
 	for l.from == l.rows {

@@ -93,6 +93,11 @@ func (c *countAcc) OverFrames(_ []Arg, rows int, mask []byte, f *Frames) (arrow.
 	return kernels.NewFixed(arrow.PrimitiveTypes.Int64, frameCounts(rows, mask, f), nil), true, nil
 }
 
+// OverFrames: its count is of another type.
+func (*pairCount) OverFrames([]Arg, int, []byte, *Frames) (arrow.Array, bool, error) {
+	return nil, false, nil
+}
+
 // OverFrames takes differences of running sums.
 func (s *sumAcc) OverFrames(args []Arg, rows int, mask []byte, f *Frames) (arrow.Array, bool, error) {
 	if s.cfg.Shift != 0 || rows == 0 {
@@ -101,6 +106,15 @@ func (s *sumAcc) OverFrames(args []Arg, rows int, mask []byte, f *Frames) (arrow
 	a := rowsOf(args[0], rows)
 	var sums []int64
 	switch s.cfg.Args[0].Kind {
+	case types.Boolean:
+		bits := kernels.BoolBits(a)
+		if mask != nil {
+			bits = kernels.AndBits(bits, mask)
+		}
+		sums = make([]int64, rows+1)
+		for i, n := range kernels.PrefixCounts(bits, rows) {
+			sums[i] = int64(n)
+		}
 	case types.TinyInt:
 		sums = kernels.PrefixSums(kernels.Values[int8](a), mask)
 	case types.SmallInt:
