@@ -10,7 +10,7 @@ def answer(db, ask):
     used = bool(ask.get("setup"))
     try:
         if used:
-            db.execute("DROP SCHEMA IF EXISTS s CASCADE; CREATE SCHEMA s; SET schema = 's'")
+            db.execute("DROP SCHEMA IF EXISTS s CASCADE; CREATE SCHEMA s; SET schema = 's'; RESET default_null_order; RESET default_order")
             for statement in ask["setup"]:
                 db.execute(statement)
         rel = db.sql(ask["query"])
