@@ -53,6 +53,7 @@ type aggregate struct {
 	seen    []uint64 // by slot: the last step that touched it
 	touched []uint32 // in this step, in order
 	before  []oldRows
+	shape   func(cols []arrow.Array, n int) []arrow.Array // makes what is shown of keys and results; nil: they are
 	slots   []uint32
 }
 
@@ -94,8 +95,13 @@ func aggregateDecl(values []string) state.Decl {
 
 func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
 	if n.Sets != nil {
-		return nil, errs.New(errs.Unsupported, "plan", "grouping sets are not supported in incremental mode")
+		return newGroupingSets(n, emit)
 	}
+	return newAggregateOf(n, emit, "")
+}
+
+// newAggregateOf makes an aggregate whose tables have a suffix.
+func newAggregateOf(n *plan.Aggregate, emit plan.EmitPolicy, suffix string) (*aggregate, error) {
 	prep, err := exec.PrepareAggregate(n)
 	if err != nil {
 		return nil, err
@@ -121,11 +127,13 @@ func newAggregate(n *plan.Aggregate, emit plan.EmitPolicy) (Operator, error) {
 		cols, names = append(cols, acc), append(names, item.Col.Name)
 		var d *distinctArgs
 		if item.Distinct {
-			d = newDistinctArgs(tableSuffix(i), keyTypes, prep.Config(i).Args, windowEnds(n), updating, a.closing != nil)
+			d = newDistinctArgs(suffix+tableSuffix(i), keyTypes, prep.Config(i).Args, windowEnds(n), updating, a.closing != nil)
 		}
 		a.distinct = append(a.distinct, d)
 	}
-	a.table = state.NewTable(aggregateDecl(names), cols...)
+	decl := aggregateDecl(names)
+	decl.Name += suffix
+	a.table = state.NewTable(decl, cols...)
 	copyLate(a.table, a.accs)
 	a.enc.into(a.table, windowEnds(n)...)
 	for _, d := range a.distinct {
@@ -448,7 +456,15 @@ func (a *aggregate) emit(ctx *Ctx, slots []uint32) error {
 	if err != nil {
 		return err
 	}
-	return ctx.Emit(cols, len(slots), nil)
+	return a.give(ctx, cols, len(slots), nil)
+}
+
+// give emits rows of groups.
+func (a *aggregate) give(ctx *Ctx, cols []arrow.Array, n int, w []int64) error {
+	if a.shape != nil && n > 0 {
+		cols = a.shape(cols, n)
+	}
+	return ctx.Emit(cols, n, w)
 }
 
 // emitAll shows all groups and drops them, those that have left memory too.
@@ -519,12 +535,12 @@ func (a *aggregate) emitChanges(ctx *Ctx) error {
 		if len(rows) < len(old.slots) {
 			cols = kernels.TakeBatch(cols, rows)
 		}
-		if err := ctx.Emit(cols, len(rows), filled(len(rows), -1)); err != nil {
+		if err := a.give(ctx, cols, len(rows), filled(len(rows), -1)); err != nil {
 			return err
 		}
 	}
 	if same == 0 {
-		return ctx.Emit(after, len(now), nil)
+		return a.give(ctx, after, len(now), nil)
 	}
 	rows := make([]int32, 0, len(now)-same)
 	for i := range now {
@@ -532,7 +548,7 @@ func (a *aggregate) emitChanges(ctx *Ctx) error {
 			rows = append(rows, int32(i))
 		}
 	}
-	return ctx.Emit(kernels.TakeBatch(after, rows), len(rows), nil)
+	return a.give(ctx, kernels.TakeBatch(after, rows), len(rows), nil)
 }
 
 func filled(n int, v int64) []int64 {

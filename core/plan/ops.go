@@ -72,8 +72,11 @@ var Ops = []*Op{
 			{"aggregate_distinct", "group key, value → weight (over inserts above zero, no more), for DISTINCT aggregates"},
 			{"aggregate_slices", "group key without the window, slice of a hopping window → row count, accumulators"},
 		}, SQL: "SELECT k, sum(v) FROM t GROUP BY k"},
-	{Name: "grouping sets", Summary: "Group by several sets of keys at once.", Batch: yes, Incremental: no(later),
-		SQL: "SELECT k, sum(v) FROM t GROUP BY ROLLUP (k)"},
+	{Name: "grouping sets", Summary: "Group by several sets of keys at once.", Batch: yes, Incremental: yes,
+		State: []StateTable{
+			{"aggregate_groups_set", "group key of one set → row count, accumulators; `aggregate_groups_set_0` and so on"},
+			{"aggregate_distinct_set", "group key of one set, value → weight, for DISTINCT aggregates"},
+		}, SQL: "SELECT k, sum(v) FROM t GROUP BY ROLLUP (k)"},
 	{Name: "tumbling window", Summary: "Cut time into windows that do not overlap.", Batch: yes, Incremental: yes,
 		SQL: "SELECT count(*) FROM t GROUP BY TUMBLE(ts, INTERVAL '1 minute')"},
 	{Name: "hopping window", Summary: "Cut time into windows that overlap.", Batch: yes, Incremental: yes,

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/riverbed/riverbed/core/expr"
 	"github.com/riverbed/riverbed/core/types"
@@ -60,9 +61,7 @@ func TimeColumns(n Node) map[expr.ColID]TimeColumn {
 	case *Project:
 		items(n.Input, n.Items)
 	case *Aggregate:
-		if n.Sets == nil {
-			items(n.Input, n.Keys)
-		}
+		items(n.Input, inAllSets(n))
 	case *TimeWindow:
 		if n.Kind == Session {
 			sessionTimes(n, out)
@@ -97,6 +96,20 @@ func TimeColumns(n Node) map[expr.ColID]TimeColumn {
 	default:
 		for _, c := range n.Children() {
 			keep(c)
+		}
+	}
+	return out
+}
+
+// inAllSets are the keys that every group has.
+func inAllSets(n *Aggregate) []Item {
+	if n.Sets == nil {
+		return n.Keys
+	}
+	var out []Item
+	for i, k := range n.Keys {
+		if !slices.ContainsFunc(n.Sets, func(set []int) bool { return !slices.Contains(set, i) }) {
+			out = append(out, k)
 		}
 	}
 	return out
@@ -188,10 +201,7 @@ func ClosingColumn(n Node) (Column, bool) {
 	var input Node
 	switch n := n.(type) {
 	case *Aggregate:
-		if n.Sets != nil {
-			return Column{}, false
-		}
-		for _, k := range n.Keys {
+		for _, k := range inAllSets(n) {
 			group = append(group, k.Expr)
 		}
 		input = n.Input

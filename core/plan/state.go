@@ -93,10 +93,14 @@ func aggregateState(n *Aggregate, emit EmitPolicy) []StateUse {
 	} else if len(n.Keys) == 0 {
 		bounded, why = true, "one group"
 	}
-	out := []StateUse{{"aggregate_groups", bounded, why}}
+	groups, values := "aggregate_groups", "aggregate_distinct"
+	if n.Sets != nil {
+		groups, values = "aggregate_groups_set", "aggregate_distinct_set"
+	}
+	out := []StateUse{{groups, bounded, why}}
 	for _, a := range n.Aggs {
 		if keeps := a.Fn.Ordering || a.Fn.Algebra == fn.Ordered && Updating(n.Input, emit); keeps && len(n.Keys) == 0 {
-			out[0] = StateUse{"aggregate_groups", false, "one group, which keeps every value of " + a.Fn.Name + "()"}
+			out[0] = StateUse{groups, false, "one group, which keeps every value of " + a.Fn.Name + "()"}
 		}
 	}
 	for _, a := range n.Aggs {
@@ -104,7 +108,7 @@ func aggregateState(n *Aggregate, emit EmitPolicy) []StateUse {
 			if len(n.Keys) == 0 {
 				bounded, why = false, "one entry per different value, for ever"
 			}
-			return append(out, StateUse{"aggregate_distinct", bounded, why})
+			return append(out, StateUse{values, bounded, why})
 		}
 	}
 	return out

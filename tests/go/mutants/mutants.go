@@ -62,6 +62,8 @@ var all = []mutant{
 		"held != own && o.src.inOrder(own, held) < 0:", "held != own && o.src.inOrder(own, held) < -9:", "normalize|normalize-join"},
 	{"captured-of-another-row", "what a lambda reads of its row is taken from the row of the element's place, in both modes", "core/expr/lambda.go",
 		"cols = append(cols, kernels.Take(c.Array, rows))", "cols = append(cols, kernels.Take(c.Array, append(rows[1:len(rows):len(rows)], rows[0])))", "lambda"},
+	{"left-out-key", "GROUPING() numbers the keys from the other end when it counts incrementally", "incremental/groupingsets.go",
+		"left &^= 1 << (len(g.node.Keys) - 1 - k)", "left &^= 1 << k", "grouping-sets"},
 	{"window-offset", "a window is cut at its offset and shown without it, in both modes", "core/window/window.go",
 		"from, to = start+c.offset,", "from, to = start,", "tumble-offset"},
 	{"touching-sessions", "rows that are exactly a gap apart are in two sessions, in both modes", "core/window/session.go",

@@ -205,6 +205,13 @@ var operators = []operator{
 		"SELECT TUMBLE_START(ts, INTERVAL '1 hour') AS s, count(*) FROM t GROUP BY TUMBLE(ts, INTERVAL '1 hour') EMIT IMMEDIATE",
 		"SELECT TUMBLE_START(ts, INTERVAL '7 days') AS s, TUMBLE_END(ts, INTERVAL '7 days') AS e, min(v) FROM t GROUP BY TUMBLE(ts, INTERVAL '7 days') EMIT IMMEDIATE",
 	}},
+	{name: "grouping-sets", relations: one, queries: []string{
+		"SELECT k, v, count(*), sum(v), grouping(k, v) FROM t GROUP BY ROLLUP (k, v)", "SELECT k, b, count(*), max(x), min(v) FROM t GROUP BY CUBE (k, b)", "SELECT k, count(DISTINCT v), count(*) FROM t GROUP BY GROUPING SETS ((k), ())",
+		"SELECT k, v, b, sum(x) FROM t GROUP BY b, GROUPING SETS ((k), (v), (k))", "SELECT k, grouping(k) AS g, count(*) FROM t GROUP BY ROLLUP (k) HAVING count(*) > 1", "SELECT v > 0 AS p, count(*) FROM t WHERE b GROUP BY ROLLUP (v > 0)",
+		"SELECT n, count(*) FROM (SELECT k, v, count(*) AS n FROM t GROUP BY CUBE (k, v)) GROUP BY n", "SELECT count(*), sum(v) FROM t GROUP BY GROUPING SETS ((), ())",
+	}},
+	{name: "grouping-sets-tumble", relations: []string{markedT}, appendOnly: true, queries: crossed("SELECT k, TUMBLE_START(ts, INTERVAL '5 seconds') AS s, count(*), sum(v) FROM t GROUP BY TUMBLE(ts, INTERVAL '5 seconds'), {0} EMIT {1}",
+		[]string{"ROLLUP (k)", "CUBE (k, v)", "GROUPING SETS ((k), (v))"}, []string{"IMMEDIATE", "ON WATERMARK"}), duck: tumbleDuck},
 	{name: "tumble-offset", relations: []string{markedT}, appendOnly: true, queries: append(windows("TUMBLE", "INTERVAL '5 seconds', INTERVAL '2 seconds'"), windows("TUMBLE", "INTERVAL '5 seconds', INTERVAL '-1 seconds'")...), duck: offsetDuck},
 	{name: "hop-offset", relations: []string{markedT}, appendOnly: true, queries: windows("HOP", "INTERVAL '4 seconds', INTERVAL '6 seconds', INTERVAL '1 second'"), noDuck: "no such function; judged by batch"},
 	{name: "cumulate", relations: []string{markedT}, appendOnly: true, queries: append(windows("CUMULATE", "INTERVAL '2 seconds', INTERVAL '6 seconds'"), windows("CUMULATE", "INTERVAL '2 seconds', INTERVAL '6 seconds', INTERVAL '1 second'")...), noDuck: "no such function; judged by batch"},
