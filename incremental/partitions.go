@@ -16,7 +16,6 @@ type partitions struct {
 	timers  *timers
 	closes  []int64 // by number
 	moves   bool    // closing times are the operator's to set, and change
-	moves   bool    // closing times are the operator's to set, and change
 
 	units *state.Units // nil: rows do not leave memory
 	later *state.Due   // the partitions that have left it, where there is a closing
