@@ -103,6 +103,30 @@ func TestStatementsTellParameters(t *testing.T) {
 	}
 }
 
+// A restart with other values is another query, whose checkpoints the former one's are not.
+func TestRestartsKnowParameters(t *testing.T) {
+	r := newRestarts(t, "vault_held")
+	r.add(1, 2, 3)
+	const query = "PREPARE q AS SELECT DISTINCT k FROM s WHERE k > ?; EXECUTE q"
+	if err := r.run(query+"(1)", 3); err != nil {
+		t.Fatal(err)
+	}
+	r.has("2", "3")
+	r.add(2, 4)
+	if err := r.run(query+"(2)", 2); !errs.Is(err, errs.State) || !strings.Contains(err.Error(), "are of another query") {
+		t.Fatalf("with another value: %v", err)
+	}
+	if err := r.run(query+"(1)", 2); err != nil {
+		t.Fatal(err)
+	}
+	r.has("2", "3", "4")
+	d := openDB(t)
+	d.run("CREATE TABLE t (k INTEGER); PREPARE q AS SELECT k FROM t WHERE k > $least")
+	if got := d.query("EXECUTE q(least := 5)").statement(); got != "SELECT k FROM t WHERE k > $least -- $least = 5" {
+		t.Error(got)
+	}
+}
+
 func TestPreparedStatements(t *testing.T) {
 	d := openDB(t)
 	d.run("CREATE TABLE t (k INTEGER, s VARCHAR); PREPARE add AS INSERT INTO t VALUES (?, ?); PREPARE find AS SELECT s FROM t WHERE k = $key")

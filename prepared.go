@@ -99,5 +99,8 @@ func (s *Session) execute(ctx context.Context, st *sql.Execute, in given) (*Quer
 	if err != nil {
 		return nil, errs.As(err).WithSQL(p.text)
 	}
+	if q != nil {
+		q.said = sql.Print(p.st)
+	}
 	return q, nil
 }

@@ -26,6 +26,7 @@ type Query struct {
 	s      *Session
 	text   string
 	params bind.Params  // the values of the text's parameters
+	said   string       // the prepared statement that EXECUTE ran; empty when text has the statement itself
 	txn    *transaction // in which it was planned; it fails with the query
 	bound  *plan.Query  // nil for fixed rows
 	live   *plan.Query  // bound for an incremental run: materialized views are their queries, not their present rows

@@ -218,7 +218,9 @@ func (r *runner) fingerprints() (map[string]string, string, error) {
 // statement is the query's own text, without the statements that stood before it and without what is secret.
 func (q *Query) statement() string {
 	text := q.text
-	if all, err := Statements(text); err == nil && len(all) > 0 {
+	if q.said != "" {
+		text = q.said
+	} else if all, err := Statements(text); err == nil && len(all) > 0 {
 		text = all[len(all)-1]
 	}
 	text = secretOption.ReplaceAllString(text, "$1'***'")

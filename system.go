@@ -485,3 +485,23 @@ func tellSchemata(c *scopeCatalog, _ []types.Value) ([][]types.Value, error) {
 	}
 	return rows, nil
 }
+
+// StatementRows implements bind.SessionCatalog.
+func (c *scopeCatalog) StatementRows(st sql.Statement) (*plan.Source, error) {
+	var q *Query
+	var err error
+	inner := *c
+	switch st := st.(type) {
+	case *sql.Describe:
+		q, err = c.s.describe(c.ctx, &inner, st, "")
+	case *sql.Show:
+		q, err = c.s.show(c.ctx, st)
+	default:
+		err = errs.E(errs.Unsupported, "bind", st.Position(), "this statement cannot stand in FROM")
+	}
+	if err != nil {
+		return nil, err
+	}
+	rel := &systemTable{&ArrowTable{fields: q.columns, chunks: chunksOf(q.fixed)}, "a statement in FROM"}
+	return &plan.Source{Name: "statement", Relation: rel, Fields: q.columns}, nil
+}

@@ -15,6 +15,11 @@ func TestDescribe(t *testing.T) {
 	d.is("DESCRIBE SELECT a FROM t", "a|INTEGER|YES|NULL|NULL|NULL")
 	d.is("PRAGMA table_info('t')", "0|a|INTEGER|true|NULL|true", "1|b|VARCHAR|true|'x'|false", "2|c|INTEGER|false|NULL|false", "3|d|INTEGER|false|NULL|false")
 	d.is("SELECT name FROM pragma_table_info('v') ORDER BY name DESC LIMIT 1", "b")
+	d.is("SELECT column_name FROM (DESCRIBE t) WHERE key = 'PRI'", "a")
+	d.is("SELECT name FROM (SHOW TABLES) AS s ORDER BY s.name DESC", "v", "t")
+	d.is("SELECT count(*) FROM (SUMMARIZE t)", "4")
+	d.is("SHOW (SELECT 1 AS x)", "x|INTEGER|YES|NULL|NULL|NULL")
+	d.fails("CREATE MATERIALIZED VIEW m AS SELECT name FROM (SHOW TABLES)", errs.Unsupported, "nothing keeps it up to date")
 	d.fails("PRAGMA table_info('nothing')", errs.Schema, "nothing")
 	d.fails("SHOW nothing", errs.Usage, "nothing")
 }

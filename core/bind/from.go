@@ -43,6 +43,8 @@ func (b *Binder) tableRef(t sql.TableRef, around *scope, ctes *cte) (plan.Node, 
 		return b.tableFunction(t, around, ctes)
 	case *sql.WindowTable:
 		return b.windowTable(t, around, ctes)
+	case *sql.StatementTable:
+		return b.statementTable(t)
 	case *sql.SubqueryTable:
 		node := b.subquery(t.Query, around, ctes)
 		return node, one(t.Alias, []string{"unnamed_subquery"}, node.Columns())

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"github.com/riverbed/riverbed/core/expr"
+	"github.com/riverbed/riverbed/core/plan"
 	"github.com/riverbed/riverbed/core/sql"
 	"github.com/riverbed/riverbed/core/types"
 )
@@ -14,6 +15,21 @@ type SessionCatalog interface {
 	Known(name string, args []types.Value) (v *expr.Lit, known bool, err error)
 	// Macro finds a macro; nil when there is none.
 	Macro(name []string) *Macro
+	// StatementRows runs DESCRIBE, SHOW or SUMMARIZE, which stands in FROM.
+	StatementRows(st sql.Statement) (*plan.Source, error)
+}
+
+// statementTable binds FROM (DESCRIBE t).
+func (b *Binder) statementTable(t *sql.StatementTable) (plan.Node, *scope) {
+	s, ok := b.cat.(SessionCatalog)
+	if !ok {
+		failUnsupported(t.Pos, "a statement in FROM")
+	}
+	src, err := s.StatementRows(t.Statement)
+	if err != nil {
+		raise(err, t.Pos)
+	}
+	return b.scan(src, t.Alias, []string{"unnamed_subquery"}, t.Pos)
 }
 
 // sessionCall binds a call of a macro, or of a function whose value the session knows; nil for others.

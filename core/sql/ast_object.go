@@ -102,6 +102,15 @@ type Maintain struct {
 	Target Name // may be absent
 }
 
+// StatementTable is the rows of DESCRIBE, SHOW or SUMMARIZE in FROM: FROM (DESCRIBE t).
+type StatementTable struct {
+	At
+	Statement Statement
+	Alias     Alias
+}
+
+func (*StatementTable) tableRef() {}
+
 func (*CreateSchema) statement()   {}
 func (*CreateSequence) statement() {}
 func (*CreateIndex) statement()    {}

@@ -267,6 +267,8 @@ func Children(n Node) []Node {
 		c.expr(n.PartitionBy...)
 		c.expr(n.Time)
 		c.args(n.Args)
+	case *StatementTable:
+		c = append(c, n.Statement)
 	case *SubqueryTable:
 		c.query(n.Query)
 	case *Join:

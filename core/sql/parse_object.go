@@ -226,6 +226,20 @@ func (p *parser) maintain() Statement {
 	return s
 }
 
+// statementTable reads (DESCRIBE t) AS x; nil when no such statement is ahead.
+func (p *parser) statementTable(at At) TableRef {
+	switch p.ahead(1).key {
+	case "DESCRIBE", "SHOW", "SUMMARIZE":
+	default:
+		return nil
+	}
+	p.expect("(")
+	t := &StatementTable{At: at, Statement: p.statement()}
+	p.expect(")")
+	t.Alias = p.tableAlias()
+	return t
+}
+
 func (p *parser) setVariable(at At) Statement {
 	p.acceptAny("VARIABLE", "VARIABLES")
 	s := &SetVariable{At: at, Name: p.name("the name of a variable")}

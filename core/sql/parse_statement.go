@@ -210,6 +210,9 @@ var shown = []string{"all tables", "databases", "schemas", "variables", "materia
 func (p *parser) show() Statement {
 	s := &Show{At: p.here()}
 	p.expect("SHOW")
+	if p.at("(") && p.queryAfterParen() {
+		return &Describe{At: s.At, Query: p.query()}
+	}
 	for _, what := range shown {
 		if p.accept(strings.Fields(strings.ToUpper(what))...) {
 			s.What = what

@@ -121,6 +121,9 @@ func (p *parser) tablePrimary() TableRef {
 		q := p.parenQuery()
 		return &SubqueryTable{At: at, Query: q, Alias: p.tableAlias()}
 	case p.at("("):
+		if t := p.statementTable(at); t != nil {
+			return t
+		}
 		return p.parenTable(at)
 	case p.at("VALUES", "("):
 		v := p.term()

@@ -203,6 +203,11 @@ func (w *printer) table(t TableRef) {
 		w.tableAlias(t.Alias)
 	case *WindowTable:
 		w.windowTable(t)
+	case *StatementTable:
+		w.put("(")
+		w.statement(t.Statement)
+		w.put(")")
+		w.tableAlias(t.Alias)
 	case *SubqueryTable:
 		w.putIf(t.Lateral, "LATERAL ")
 		w.parenQuery(t.Query)

@@ -8,6 +8,7 @@ import uuid
 
 import duckdb
 import pytest
+
 import riverbed as rb
 
 VALUES = [
@@ -50,7 +51,7 @@ def test_names_and_numbers() -> None:
     assert session.sql("SELECT $a + :B AS x", {"A": 1, "b": 2}).to_pylist() == [{"x": 3}]
     assert session.sql("SELECT ? AS x, ? AS y", params=(1, "z")).to_pylist() == [{"x": 1, "y": "z"}]
     session.sql("CREATE TABLE t (k INTEGER, seen TIMESTAMPTZ)")
-    session.sql("INSERT INTO t VALUES (?, ?)", [1, dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)])
+    session.sql("INSERT INTO t VALUES (?, ?)", [1, dt.datetime(2024, 1, 1, tzinfo=dt.UTC)])
     assert session.sql("SELECT k FROM t WHERE seen = ?", ["2024-01-01 00:00:00+00"]).to_pylist() == [{"k": 1}]
 
 

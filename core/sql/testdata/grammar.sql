@@ -217,3 +217,6 @@ MERGE INTO t USING u ON t.k = u.k WHEN MATCHED THEN ERROR 'x' || y WHEN MATCHED 
 -- name: pragmas
 PRAGMA table_info('t'); PRAGMA enable_verification; PRAGMA threads = 4; SET VARIABLE x = 1 + 1; RESET VARIABLE x; SET VARIABLE x TO [1]; CALL range(3); CALL pragma_version();
 ANALYZE; ANALYZE t (a, b); CHECKPOINT; FORCE CHECKPOINT d; VACUUM; VACUUM ANALYZE t; LOAD json; INSTALL 'x.y'; SELECT sum(a ORDER BY b ASC NULLS LAST) FROM t ORDER BY a ASC, b DESC;
+
+-- name: statement_tables
+SELECT * FROM (DESCRIBE t) AS d, (SHOW TABLES) WHERE x; FROM (SUMMARIZE SELECT 1); SHOW (SELECT 1);
