@@ -53,10 +53,13 @@ func (s *Session) newMatView(ctx context.Context, cat *scopeCatalog, c claim, vi
 	if err := c.notOf(cat); err != nil {
 		return nil, err
 	}
+	names := types.Distinct{} // v, v_1: two columns of one name differ as in a table that a query makes in DuckDB
 	for i, c := range bound.Root.Columns() {
 		f := types.Field{Name: bound.Names[i], Type: c.Type}
 		if i < len(view.Columns) {
 			f.Name = view.Columns[i]
+		} else {
+			f.Name = names.Name(f.Name)
 		}
 		v.fields = append(v.fields, f)
 	}

@@ -62,6 +62,9 @@ func (l *Log) Saved(s *Segment) bool {
 	return s.first+uint64(s.n) <= l.marks[0].next
 }
 
+// noColumns is a row of which no column is read. A store takes an empty value as the key's end.
+var noColumns = []byte{0}
+
 // Leave puts the rows of a segment, which is none any more, into the store. settled is when each may be dropped (DropSettled), nil for never.
 func (l *Log) Leave(s *Segment, settled []int64) error {
 	c := l.cold
@@ -83,7 +86,11 @@ func (l *Log) Leave(s *Segment, settled []int64) error {
 		from := len(mem)
 		mem = append(append(append(mem, c.pre...), g), keys.Row(i)...)
 		mem = binary.BigEndian.AppendUint64(mem, s.number(i))
-		pairs[i] = Pair{mem[from:len(mem):len(mem)], rows.Row(i)}
+		value := rows.Row(i)
+		if len(value) == 0 {
+			value = noColumns
+		}
+		pairs[i] = Pair{mem[from:len(mem):len(mem)], value}
 	}
 	if settled != nil {
 		due := make([]Pair, s.n)

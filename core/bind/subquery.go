@@ -24,10 +24,11 @@ type source struct {
 func (e *env) source(q *sql.Query) source { return source{e.scope, sql.Print(q)} }
 
 func (e *env) scalarSubquery(x *sql.Subquery) expr.Expr {
-	if x.Array {
-		failUnsupported(x.Pos, "ARRAY(query)")
-	}
 	node, outer := e.plan(x.Query)
+	if x.Array {
+		node = e.arrayOf(node, x.Pos)
+		outer = plan.IDs(plan.Free(node))
+	}
 	cols := node.Columns()
 	if len(cols) != 1 {
 		fail(x.Pos, "a subquery used as a value must have one column, not %d", len(cols))

@@ -104,7 +104,7 @@ var Ops = []*Op{
 		SQL:         "SELECT (SELECT v FROM b WHERE a.k = b.k) FROM a"},
 	{Name: "sort", Summary: "Order rows.", Batch: yes, Incremental: no("rows have no order in a changelog; add LIMIT"), SQL: "SELECT * FROM t ORDER BY v"},
 	{Name: "limit", Summary: "Take the first rows.", Batch: yes,
-		Incremental: no("without ORDER BY the rows that it takes depend on how the input is cut; add ORDER BY"), SQL: "SELECT * FROM t LIMIT 3"},
+		Incremental: no("without ORDER BY the rows that it takes depend on how the input is cut; add ORDER BY, or put it at the top, where it takes the first rows of their total order"), SQL: "SELECT * FROM t LIMIT 3"},
 	{Name: "top-N", Summary: "Keep the first rows of an order.", Batch: yes, Incremental: yes,
 		State: []StateTable{
 			{"topn_rows", "row → weight"},

@@ -155,11 +155,11 @@ func SessionEnds(n *TimeWindow) (TimeColumn, bool) {
 // joinTimes keeps the times that stay bound to the watermark. A new row of one side may meet an old row of the
 // other, and then the old row's time lies behind W, unless the condition keeps the two times together.
 func joinTimes(j *Join, out map[expr.ColID]TimeColumn) {
-	bounds, bounded := JoinBounds(j)
+	lt, rt := TimeColumns(j.Left), TimeColumns(j.Right)
+	bounds, bounded := joinBounds(j, lt, rt)
 	if !bounded { // then only a side whose other is complete keeps its times
 		bounds = Bounds{Left: -1, Right: -1}
 	}
-	lt, rt := TimeColumns(j.Left), TimeColumns(j.Right)
 	l, r := lt[bounds.Left], rt[bounds.Right]
 	side := func(times map[expr.ColID]TimeColumn, other Node, own expr.ColID, holds bool) {
 		for id, t := range times {
@@ -267,7 +267,12 @@ func spanText(us int64) string {
 // r.ts + j, or equal window bounds. A right row can be dropped once the left's watermark has passed its time + High, a left
 // row once the right's has passed its time − Low, so each side is bounded only by its own limit.
 func JoinBounds(j *Join) (Bounds, bool) {
-	lt, rt := TimeColumns(j.Left), TimeColumns(j.Right)
+	return joinBounds(j, TimeColumns(j.Left), TimeColumns(j.Right))
+}
+
+// joinBounds is JoinBounds with the times of both sides, which are asked for once: to ask again at each join would double the work
+// with every join of a chain.
+func joinBounds(j *Join, lt, rt map[expr.ColID]TimeColumn) (Bounds, bool) {
 	var out Bounds
 	found := false
 	note := func(l, r expr.ColID, low, high *int64) {

@@ -57,6 +57,7 @@ var both = []Mode{Batch, Incremental}
 
 // All lists the rules in the order in which they run. Some run twice: what one makes, an earlier one can use.
 var All = []Rule{
+	{"first rows", "Let a LIMIT without ORDER BY at the top take the first rows of the total order.", []Mode{Incremental}, firstRows},
 	{"simplify", "Fold constants, flatten AND and OR, take common factors out of OR.", both, simplify},
 	{"decorrelate", "Turn subqueries into joins.", both, decorrelate},
 	{"set operations", "Turn UNION, INTERSECT and EXCEPT into union all, distinct, semi and anti joins.", both, setOps},
