@@ -58,6 +58,8 @@ var evictQueries = []string{
 	"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY item, cents ORDER BY price, shop) AS rn FROM latest) WHERE rn <= 2",
 	"SELECT shop, item FROM (SELECT *, dense_rank() OVER (PARTITION BY shop ORDER BY item) AS rn FROM latest) WHERE rn <= 2",
 	"SELECT shop, item FROM (SELECT *, rank() OVER (PARTITION BY shop ORDER BY n DESC) AS rn FROM (SELECT shop, item, count(*) AS n FROM sale GROUP BY shop, item)) WHERE rn = 1",
+	"SELECT shop, price, sum(price) OVER (PARTITION BY shop ORDER BY price, item ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM sale",
+	"SELECT shop, item, lag(item) OVER (PARTITION BY shop ORDER BY item) AS p, rank() OVER (PARTITION BY shop ORDER BY item) AS r FROM latest",
 	"SELECT window_end, shop, price, rn FROM (SELECT *, row_number() OVER (PARTITION BY window_end, shop ORDER BY price DESC) AS rn FROM TABLE(TUMBLE(TABLE visit, DESCRIPTOR(ts), INTERVAL '4 seconds'))) WHERE rn <= 3 EMIT ON WATERMARK",
 	"SELECT window_end, shop, price, rn FROM (SELECT *, rank() OVER (PARTITION BY window_end, shop ORDER BY price DESC) AS rn FROM TABLE(TUMBLE(TABLE visit, DESCRIPTOR(ts), INTERVAL '4 seconds'))) WHERE rn <= 2 EMIT ON WATERMARK",
 	"SELECT window_end, shop, price, rn FROM (SELECT *, rank() OVER (PARTITION BY window_end, shop ORDER BY price DESC) AS rn FROM TABLE(TUMBLE(TABLE visit, DESCRIPTOR(ts), INTERVAL '4 seconds'))) WHERE rn = 1 EMIT ON WATERMARK",

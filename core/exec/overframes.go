@@ -330,7 +330,7 @@ func (o *ordinals) search(limit ordinal, from, to, near int32, beyond bool) int3
 		c := o.at(int(i)).compare(limit)
 		return c < 0 || beyond && c == 0
 	}
-	lo, hi := from, to
+	var lo, hi int32
 	near = min(max(near, from), to)
 	if near < to && before(near) {
 		step := int32(1)
