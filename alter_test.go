@@ -46,6 +46,7 @@ func TestIndexes(t *testing.T) {
 	d.run("CREATE INDEX IF NOT EXISTS i ON t (b); INSERT INTO t VALUES (1, 9) ON CONFLICT (a) DO UPDATE SET b = excluded.b; DROP INDEX u; INSERT INTO t VALUES (1, 2); DROP INDEX i")
 	d.has("SELECT * FROM t", "1|9", "1|2", "2|1")
 	d.fails("DROP INDEX i", errs.Schema, "no index")
+	d.fails("BEGIN; CREATE UNIQUE INDEX u ON t (a, b)", errs.Usage, "transaction")
 }
 
 func TestSequences(t *testing.T) {

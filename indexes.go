@@ -47,6 +47,9 @@ func (s *Session) createIndex(st *sql.CreateIndex) error {
 		name = sql.Ident{At: st.At, Name: t.name + "_" + strings.ToLower(sql.Print(st.Keys[0])) + "_idx"}
 	}
 	full := append(slices.Clone(st.Table[:len(st.Table)-1]), name)
+	if st.Unique && s.transaction() != nil {
+		return errs.E(errs.Usage, "create index", st.Pos, "a unique index cannot be made in a transaction: ROLLBACK could not undo it").WithHint("COMMIT or ROLLBACK first")
+	}
 	if key, _ := s.cat.Load().name(full); s.cat.Load().object(indexObject, key) == nil && st.Unique {
 		ix.key = &tableKey{columns: columns, index: true}
 		t.keys = append(slices.Clip(t.keys), ix.key)
@@ -67,7 +70,12 @@ func (t *memTable) dropKey(key *tableKey) {
 }
 
 func (s *Session) dropIndex(st *sql.Drop) error {
-	v, err := s.dropObject(indexObject, st, nil)
+	v, err := s.dropObject(indexObject, st, func(_ *catalog, _ string, v any) error {
+		if v.(*index).key != nil && s.txn != nil { // the session is locked
+			return errs.E(errs.Usage, "drop", st.Pos, "a unique index cannot be dropped in a transaction: ROLLBACK could not undo it").WithHint("COMMIT or ROLLBACK first")
+		}
+		return nil
+	})
 	if ix, ok := v.(*index); ok && ix.key != nil {
 		ix.table.dropKey(ix.key)
 	}

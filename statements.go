@@ -99,6 +99,8 @@ func (c *catalog) changesRows(st sql.Statement) bool {
 	switch st := st.(type) {
 	case *sql.Update, *sql.Delete, *sql.Truncate, *sql.Transaction, *sql.Merge, *sql.Alter, *sql.CreateIndex:
 		return true
+	case *sql.Drop:
+		return st.Kind == sql.DropIndex // a key of its table goes
 	case *sql.Insert:
 		e, err := c.target(st.Table)
 		return err != nil || e.sink == nil

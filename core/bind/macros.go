@@ -87,12 +87,10 @@ func (e *env) expand(x *sql.Function, m *Macro, at *env) (*expansion, *sql.Macro
 	}
 	body := m.bodyFor(x)
 	for i, a := range x.Args {
-		p := body.Params[0]
-		if a.Name.IsZero() {
-			p = body.Params[i]
-		} else {
-			p = body.Params[paramAt(body, a.Name.Name)]
+		if !a.Name.IsZero() {
+			i = paramAt(body, a.Name.Name)
 		}
+		p := body.Params[i]
 		key := strings.ToLower(p.Name.Name)
 		if _, twice := ex.args[key]; twice {
 			fail(a.Value.Position(), "the parameter %q of the macro %q is given twice", p.Name.Name, m.Name)
