@@ -296,6 +296,9 @@ func (e *env) climb(spine []*sql.Binary, left expr.Expr) expr.Expr {
 var comparisons = map[sql.Op]bool{sql.OpEq: true, sql.OpNe: true, sql.OpLt: true, sql.OpLe: true, sql.OpGt: true, sql.OpGe: true,
 	sql.OpDistinct: true, sql.OpNotDistinct: true}
 
+// listOperators are operators that are another way to call a function of lists.
+var listOperators = map[sql.Op]string{sql.OpOverlaps: "list_has_any", sql.OpContains: "list_has_all", sql.OpDistance: "list_distance", sql.OpCosine: "list_cosine_distance"}
+
 func (e *env) binary(x *sql.Binary, left, right expr.Expr) expr.Expr {
 	switch {
 	case comparisons[x.Op]:
@@ -304,6 +307,10 @@ func (e *env) binary(x *sql.Binary, left, right expr.Expr) expr.Expr {
 		return e.call(x.Pos, "regexp_matches", left, right)
 	case x.Op == sql.OpNotMatch:
 		return &expr.Not{Arg: e.call(x.Pos, "regexp_matches", left, right)}
+	case listOperators[x.Op] != "":
+		return e.call(x.Pos, listOperators[x.Op], left, right)
+	case x.Op == sql.OpContained:
+		return e.call(x.Pos, "list_has_all", right, left)
 	case x.Op == sql.OpStartsWith:
 		return e.call(x.Pos, "starts_with", left, right)
 	}
@@ -580,13 +587,13 @@ func (e *env) subscript(x *sql.Subscript) expr.Expr {
 }
 
 func (e *env) slice(x *sql.Slice) expr.Expr {
-	bound := func(b sql.Expr) expr.Expr {
+	bound := func(b sql.Expr, open int64) expr.Expr {
 		if b == nil {
-			return &expr.Lit{T: types.NullType}
+			return &expr.Lit{V: open, T: types.Int64}
 		}
 		return e.bind(b)
 	}
-	args := []expr.Expr{e.bind(x.X), bound(x.Lo), bound(x.Hi)}
+	args := []expr.Expr{e.bind(x.X), bound(x.Lo, fn.OpenLow), bound(x.Hi, fn.OpenHigh)}
 	if x.Step != nil {
 		args = append(args, e.bind(x.Step))
 	}

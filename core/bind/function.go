@@ -66,6 +66,9 @@ func (e *env) function(x *sql.Function) expr.Expr {
 	if out := e.timeWindowCall(x, name); out != nil {
 		return out
 	}
+	if y := jsonGroup(x, name); y != nil {
+		return e.bind(y)
+	}
 	if isAggregate(name) {
 		return e.aggregate(x, name)
 	}
@@ -111,6 +114,10 @@ func special(name string) func(*env, *sql.Function) expr.Expr {
 		return ifThen
 	case "struct_pack":
 		return structPack
+	case "struct_insert":
+		return structInsert
+	case "struct_update":
+		return structUpdate
 	case "list_value", "list_pack":
 		return listValue
 	case "grouping", "grouping_id":

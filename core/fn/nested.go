@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -39,11 +40,11 @@ var nested = []*Scalar{
 		}),
 		{Args: Types{anyStruct, str}, Resolve: resolveField}, {Args: Types{anyStruct, types.Int64}, Resolve: resolveField},
 		mapGet}, Examples: []Example{ex("list_extract([1, 2, 3], 2)", "2"), ex("[1, 2, 3][-1]", "3")}},
-	{Name: "list_slice", Category: Nested, Nulls: NullAware, Summary: "The elements from one position to another, both included; NULL leaves an end open. x[from:to:step].", Aliases: []string{"array_slice"}, Overloads: []Overload{
+	{Name: "list_slice", Category: Nested, Summary: "The elements from one position to another, both included, down from it with a negative step. x[from:to:step]; x[from:] and x[:to] leave an end open.", Aliases: []string{"array_slice"}, Overloads: []Overload{
 		listOverload(Types{anyList, types.Int64, types.Int64}, types.ListOf, sliceList),
-		listOverload(Types{anyList, types.Int64, types.Int64, types.Int64}, types.ListOf, sliceList),
-		fallible(Types{str, types.Int64, types.Int64}, str, sliceText)},
-		Examples: []Example{ex("list_slice([1, 2, 3], 2, 3)", "[2, 3]"), ex("'abc'[1:2]", "ab"), ex("[1, 2, 3][:2]", "[1, 2]")}},
+		fallibly(listOverload(Types{anyList, types.Int64, types.Int64, types.Int64}, types.ListOf, sliceList)),
+		strict(Types{str, types.Int64, types.Int64}, str, sliceText)},
+		Examples: []Example{ex("list_slice([1, 2, 3], 2, 3)", "[2, 3]"), ex("'abc'[1:2]", "ab"), ex("[1, 2, 3][:2]", "[1, 2]"), ex("[1, 2, 3, 4, 5][5:1:-2]", "[5, 3, 1]")}},
 	{Name: "list_contains", Category: Nested, Summary: "Whether a list holds a value.", Aliases: []string{"array_contains", "list_has", "array_has"}, Overloads: listContains[:1],
 		Examples: []Example{ex("list_contains([1, 2], 2)", "true")}},
 	{Name: "list_position", Category: Nested, Summary: "The position of the first element equal to a value, NULL if there is none.", Aliases: []string{"list_indexof", "array_position", "array_indexof"}, Overloads: []Overload{elementOverload(types.Int32, func(c *Call) (arrow.Array, error) {
@@ -55,7 +56,7 @@ var nested = []*Scalar{
 	{Name: "list_concat", Category: Nested, Nulls: NullAware, Summary: "Join lists; NULL counts as empty.", Aliases: []string{"list_cat", "array_concat", "array_cat"}, Overloads: []Overload{
 		{Args: Types{anyList, anyList}, Variadic: true, Resolve: commonArgs(concatLists)}}, Examples: []Example{ex("list_concat([1], [2, 3])", "[1, 2, 3]")}},
 	{Name: "list_append", Category: Nested, Nulls: NullAware, Summary: "A list with one more element.", Aliases: []string{"array_append", "array_push_back"}, Overloads: []Overload{appendOverload(false)}, Examples: []Example{ex("list_append([1], 2)", "[1, 2]")}},
-	{Name: "list_prepend", Category: Nested, Nulls: NullAware, Summary: "A list with one element before.", Overloads: []Overload{appendOverload(true)}, Examples: []Example{ex("list_prepend(1, [2])", "[1, 2]")}},
+	{Name: "list_prepend", Category: Nested, Nulls: NullAware, Summary: "A list with one element before.", Aliases: []string{"array_prepend"}, Overloads: []Overload{appendOverload(true)}, Examples: []Example{ex("list_prepend(1, [2])", "[1, 2]")}},
 	listToList("list_reverse", "The elements in reverse order.", []string{"array_reverse"}, func(l []types.Value, _ types.Type) []types.Value {
 		slices.Reverse(l)
 		return l
@@ -86,21 +87,25 @@ var nested = []*Scalar{
 			})
 		}}, nil
 	}}}, Examples: []Example{ex("flatten([[1], [2]])", "[1, 2]")}},
-	{Name: "array_to_string", Category: Nested, Summary: "Join the texts of a list's elements with a separator; NULLs are left out.", Aliases: []string{"list_to_string"}, Overloads: []Overload{{Args: Types{anyList, str}, Resolve: func(args []types.Type, _ []types.Value) (Resolved, error) {
+	{Name: "array_to_string", Category: Nested, Nulls: NullAware, Summary: "Join the texts of a list's elements with a separator; NULLs are left out.", Aliases: []string{"list_to_string"}, Overloads: []Overload{{Args: Types{anyList, str}, Resolve: func(args []types.Type, _ []types.Value) (Resolved, error) {
 		return Resolved{Args: Types{types.ListOf(str), str}, Returns: str, Kernel: func(c *Call) (arrow.Array, error) {
 			sep := textCol(c, 1)
-			return texts(c, func(dst []byte, i int) []byte {
-				n := 0
-				for _, v := range valueAt(c, 0, i).([]types.Value) {
+			return textsOrNull(c.without(0, 1), func(dst []byte, i int) ([]byte, bool) {
+				l, ok := valueAt(c, 0, i).([]types.Value)
+				between, n := []byte(","), 0 // what NULL stands for, as in DuckDB
+				if !c.Args[1].IsNull(i & maskOf(c.Args[1])) {
+					between = sep.at(i)
+				}
+				for _, v := range l {
 					if v == nil {
 						continue
 					}
 					if n++; n > 1 {
-						dst = append(dst, sep.at(i)...)
+						dst = append(dst, between...)
 					}
 					dst = append(dst, v.(string)...)
 				}
-				return dst
+				return dst, ok && (n > 0 || len(l) == 0)
 			})
 		}}, nil
 	}}}, Examples: []Example{ex("array_to_string([1, 2], ',')", "1,2")}},
@@ -136,6 +141,11 @@ var nested = []*Scalar{
 	{Name: "cardinality", Category: Nested, Summary: "The number of entries of a map.", Overloads: []Overload{mapOverload(func(types.Type) types.Type { return types.Uint64 }, false, func(c *Call) (arrow.Array, error) {
 		return fixed(c, func(i int) uint64 { return uint64(len(valueAt(c, 0, i).([]types.MapEntry))) })
 	})}, Examples: []Example{ex("cardinality(MAP {'a': 1})", "1")}},
+}
+
+func fallibly(o Overload) Overload {
+	o.Fallible = true
+	return o
 }
 
 // listOverload resolves a function of a list whose result depends on the type of its elements.
@@ -261,66 +271,76 @@ func listExtract(c *Call) (arrow.Array, error) {
 	return kernels.Take(l.(array.ListLike).ListValues(), idx), nil
 }
 
-// bound reads a position that may be NULL.
-func bound(c *Call, a, i int, open int64) int64 {
-	if v, ok := valueAt(c, a, i).(int64); ok {
-		return v
-	}
-	return open
-}
+// Open ends of a slice: x[:to] and x[from:]. Which end is meant follows from the sign of the step.
+const (
+	OpenLow  = math.MinInt64
+	OpenHigh = math.MaxInt64
+)
 
-func sliceList(c *Call) (arrow.Array, error) {
-	return valuesAware(c, func(i int) types.Value {
-		l, ok := valueAt(c, 0, i).([]types.Value)
-		if !ok {
-			return nil
-		}
-		from, to := sliceBounds(len(l), bound(c, 1, i, 1), bound(c, 2, i, -1))
-		l = l[from:to]
-		step := int64(1)
-		if len(c.Args) == 4 {
-			step = bound(c, 3, i, 1)
-		}
-		switch {
-		case step == 1:
-			return l
-		case step == 0:
-			c.failf(i, "the step of a slice is 0")
-			return nil
-		}
-		out := []types.Value{}
-		if step < 0 {
-			slices.Reverse(l)
-			step = -step
-		}
-		for k := int64(0); k < int64(len(l)); k += step {
-			out = append(out, l[k])
-		}
-		return out
-	})
-}
-
-func sliceText(c *Call) (arrow.Array, error) {
-	s := textCol(c, 0)
-	return textsOrNull(c.without(1, 2), func(dst []byte, i int) ([]byte, bool) {
-		from, to := sliceBounds(kernels.Chars(s.at(i)), bound(c, 1, i, 1), bound(c, 2, i, -1))
-		return append(dst, kernels.Substring(s.at(i), int64(from)+1, int64(to-from))...), valueAt(c, 0, i) != nil
-	})
-}
-
-// sliceBounds turns positions, both included, into Go's.
-func sliceBounds(n int, lo, hi int64) (int, int) {
-	if lo < 0 {
-		lo += int64(n) + 1
+// sliceSteps picks the elements of a slice of n elements: from a place on, how many, how far apart. Positions are both included,
+// and those before the first and behind the last are cut. With a negative step the slice goes down, from lo to hi.
+func sliceSteps(n int, lo, hi, step int64) (from int, count int) {
+	if lo == OpenLow && step < 0 {
+		lo = -1
 	}
-	if hi < 0 {
-		hi += int64(n) + 1
+	if hi == OpenHigh && step < 0 {
+		hi = 1
 	}
-	lo, hi = max(lo, 1), min(hi, int64(n))
+	at := func(p int64) int64 {
+		if p < 0 && p != OpenLow {
+			return p + int64(n) + 1
+		}
+		return p
+	}
+	lo, hi = at(lo), at(hi)
+	size := step
+	if step > 0 {
+		lo, hi = max(lo, 1), min(hi, int64(n))
+	} else {
+		lo, hi, size = min(lo, int64(n)), max(hi, 1), -step
+		lo, hi = hi, lo // counted upwards
+	}
 	if lo > hi {
 		return 0, 0
 	}
-	return int(lo) - 1, int(hi)
+	count = int((hi-lo)/size) + 1
+	if step < 0 {
+		return int(hi) - 1, count
+	}
+	return int(lo) - 1, count
+}
+
+// sliceList gathers the elements of all slices at once.
+func sliceList(c *Call) (arrow.Array, error) {
+	list := c.Args[0].Array
+	offs, lo, hi, alive := listOffsets(list), col[int64](c, 1), col[int64](c, 2), live(c)
+	out, idx := make([]int32, c.N+1), []int32{}
+	for i := range c.N {
+		if alive == nil || kernels.Bit(alive, i) {
+			j, step := i&maskOf(c.Args[0]), int64(1)
+			if len(c.Args) == 4 {
+				step = col[int64](c, 3).at(i)
+			}
+			if step == 0 || step == math.MinInt64 {
+				c.failf(i, "the step of a slice is %d", step)
+				step = 1
+			}
+			from, count := sliceSteps(int(offs[j+1]-offs[j]), lo.at(i), hi.at(i), step)
+			for k := range count {
+				idx = append(idx, offs[j]+int32(from+k*int(step)))
+			}
+		}
+		out[i+1] = int32(len(idx))
+	}
+	return newList(c.Ret, c.N, out, kernels.Take(list.(array.ListLike).ListValues(), idx)), nil
+}
+
+func sliceText(c *Call) (arrow.Array, error) {
+	s, lo, hi := textCol(c, 0), col[int64](c, 1), col[int64](c, 2)
+	return texts(c, func(dst []byte, i int) []byte {
+		from, count := sliceSteps(kernels.Chars(s.at(i)), lo.at(i), hi.at(i), 1)
+		return append(dst, kernels.Substring(s.at(i), int64(from)+1, int64(count))...)
+	})
 }
 
 // elementOverload takes a list and a value, both cast to a common element type.

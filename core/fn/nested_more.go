@@ -18,7 +18,7 @@ var moreNested = []*Scalar{
 	{Name: "list_has_all", Category: Nested, Summary: "Whether a list has all elements of another; NULLs do not count.", Aliases: []string{"array_has_all"}, Overloads: []Overload{twoLists(types.Bool, func(a, b []types.Value, t types.Type) types.Value {
 		return !slices.ContainsFunc(b, func(v types.Value) bool { return v != nil && !holds(a, v, t) })
 	})}, Examples: []Example{ex("list_has_all([1, 2], [2])", "true")}},
-	{Name: "list_intersect", Category: Nested, Summary: "The distinct elements that two lists have in common, in the order of the first.", Aliases: []string{"array_intersect"}, Overloads: []Overload{twoLists(types.AnyType, func(a, b []types.Value, t types.Type) types.Value {
+	{Name: "list_intersect", Category: Nested, Nulls: NullAware, Summary: "The distinct elements that two lists have in common, in the order of the first; NULL as the second counts as empty.", Aliases: []string{"array_intersect"}, Overloads: []Overload{twoLists(types.AnyType, func(a, b []types.Value, t types.Type) types.Value {
 		return slices.DeleteFunc(distinctValues(a, t), func(v types.Value) bool { return !holds(b, v, t) })
 	})}, Examples: []Example{ex("list_intersect([1, 2], [2, 3])", "[2]")}, Differs: "DuckDB's order is that of its hash table."},
 	{Name: "list_select", Category: Nested, Summary: "The elements at the positions in a second list, NULL outside.", Aliases: []string{"array_select"}, Overloads: []Overload{
@@ -122,8 +122,13 @@ func twoLists(ret types.Type, f func(a, b []types.Value, t types.Type) types.Val
 			l = types.ListOf(types.NullType)
 		}
 		r := Resolved{Args: Types{l, l}, Returns: ret, Kernel: func(c *Call) (arrow.Array, error) {
-			return values(c, func(i int) types.Value {
-				return f(valueAt(c, 0, i).([]types.Value), valueAt(c, 1, i).([]types.Value), *l.Elem)
+			return valuesAware(c, func(i int) types.Value { // what NULL as the second counts as is seen by those that look at NULLs
+				a, ok := valueAt(c, 0, i).([]types.Value)
+				b, _ := valueAt(c, 1, i).([]types.Value)
+				if !ok {
+					return nil
+				}
+				return f(a, b, *l.Elem)
 			})
 		}}
 		if ret.Kind == types.Any {

@@ -13,7 +13,7 @@ import (
 
 // All lists every scalar function once, topic by topic.
 var All = slices.Concat(arithmetic, comparisons, bitwise, mathematics, textFunctions, textForms, formats, patterns, encodings,
-	dates, processing, dateParts, nested, lambdas, quantified, listAggregates, moreNested, jsons, jsonRows, rows, utilities)
+	dates, processing, dateParts, nested, lambdas, quantified, listAggregates, moreNested, vectors, jsons, jsonEdits, jsonRows, rows, utilities)
 
 var byName = index(All)
 

@@ -131,6 +131,8 @@ const (
 	OpContains    Op = "@>"
 	OpContained   Op = "<@"
 	OpOverlaps    Op = "&&"
+	OpDistance    Op = "<->"
+	OpCosine      Op = "<=>"
 	OpStartsWith  Op = "^@"
 )
 

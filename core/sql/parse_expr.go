@@ -30,7 +30,7 @@ var infixes = map[string]infix{
 	"<": {OpLt, precCompare}, "<=": {OpLe, precCompare}, ">": {OpGt, precCompare}, ">=": {OpGe, precCompare},
 	"||": {OpConcat, precOp}, "&": {OpBitAnd, precOp}, "|": {OpBitOr, precOp}, "<<": {OpShiftLeft, precOp},
 	">>": {OpShiftRight, precOp}, "~": {OpMatch, precOp}, "!~": {OpNotMatch, precOp}, "~*": {OpIMatch, precOp}, "!~*": {OpNotIMatch, precOp}, "->>": {OpArrowText, precOp},
-	"@>": {OpContains, precOp}, "<@": {OpContained, precOp}, "&&": {OpOverlaps, precOp}, "^@": {OpStartsWith, precOp},
+	"@>": {OpContains, precOp}, "<@": {OpContained, precOp}, "&&": {OpOverlaps, precOp}, "<->": {OpDistance, precOp}, "<=>": {OpCosine, precOp}, "^@": {OpStartsWith, precOp},
 	"+": {OpAdd, precAdd}, "-": {OpSub, precAdd},
 	"*": {OpMul, precMul}, "/": {OpDiv, precMul}, "//": {OpIntDiv, precMul}, "%": {OpMod, precMul},
 	"^": {OpPow, precPow}, "**": {OpPow, precPow},

@@ -143,7 +143,7 @@ func (t Type) String() string {
 
 func quoteIdent(s string) string {
 	for i, r := range s {
-		if r != '_' && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
 			return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 		}
 	}

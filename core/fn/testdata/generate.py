@@ -124,6 +124,81 @@ FUNCTIONS = {
     "comprehension of two": lambda d: f"[{d.of('x + i', 'i', '[x, i]')} FOR x, i IN {d.small()}{d.of('', ' IF x > 1', ' IF i > 1', ' IF x > i')}]",
 }  # fmt: skip
 
+X, ODD, SEPARATORS = "'x'", ["'$[#]'", "'$[5]'", "'$.*'"], ["','", "''", "' - '", "NULL"]
+
+
+def put(name: str):
+    return lambda d: f"{name}({d.doc()}, {d.of(d.path(), d.path(), d.path(), *ODD)}, '{d.json(1)}'::JSON)"
+
+
+def two(name: str, op: str = ""):
+    def make(d: Draw) -> str:
+        kind = d.r.choice([d.small, d.small, d.texts, d.doubles])
+        a, b = kind(), kind()
+        return f"{a} {op} {b}" if op and d.r.random() < 0.5 else f"{name}({a}, {b})"
+
+    return make
+
+
+def bound(d: Draw) -> str:
+    return d.of("", "", "1", "2", "3", "-1", "-2", "0", "9", "-9", "NULL")
+
+
+FUNCTIONS |= {
+    "list_slice": lambda d: d.of(f"{d.of('[1, 2, 3, 4, 5]', '[1, 2]', '[NULL, 2, 3]')}[{bound(d)}:{bound(d)}]",
+                                 f"{d.of('[1, 2, 3, 4, 5]', '[1, 2]', '[NULL, 2, 3]')}[{bound(d)}:{bound(d) or '-'}:{d.of('1', '2', '-1', '-2', '-7', '0', 'NULL')}]",
+                                 f"list_slice({d.list()}, {bound(d) or '1'}, {bound(d) or '-1'})", f"'abcde'[{bound(d)}:{bound(d)}]"),
+    "list_has_any": two("list_has_any", "&&"), "list_has_all": two("list_has_all", "@>"), "list_intersect": lambda d: f"len(list_intersect({d.small()}, {d.small()}))",
+    "contained": lambda d: f"{d.small()} <@ {d.small()}",
+    "array_pop_back": lambda d: f"array_pop_back({d.list()})", "array_pop_front": lambda d: f"array_pop_front({d.list()})",
+    "array_prepend": lambda d: d.of(f"array_prepend({d.of('NULL', '0', '5', '7')}, {d.small()})", f"array_push_front({d.small()}, {d.of('NULL', '0', '5', '7')})"),
+    "array_to_string": lambda d: f"array_to_string({d.of(d.texts(), d.small())}, {d.of(*SEPARATORS)})",
+}  # fmt: skip
+
+for _name, _op in [
+    ("list_distance", "<->"),
+    ("list_inner_product", ""),
+    ("list_cosine_similarity", ""),
+    ("list_cosine_distance", "<=>"),
+    ("list_negative_inner_product", ""),
+]:
+
+    def _vector(d: Draw, name: str = _name, op: str = _op) -> str:
+        n = d.r.randint(0, 3)
+        pool = ["0", "1", "2", "3", "4", "8", "-1", "-2", "16"] + ["NULL"] * (d.r.random() < 0.1)
+        a, b = (
+            "[" + ", ".join(d.r.choice(pool) for _ in range(k)) + "]::DOUBLE[]"
+            for k in (n, n if d.r.random() < 0.95 else n + 1)
+        )
+        return f"round({a} {op} {b}, 12)" if op and d.r.random() < 0.5 else f"round({name}({a}, {b}), 12)"
+
+    FUNCTIONS[_name] = _vector
+
+
+def fields(d: Draw) -> str:
+    return (
+        "{"
+        + ", ".join(
+            f"'{k}': {d.of('1', X, 'NULL::INTEGER', '[1, 2]')}" for k in d.r.sample(["a", "b", "c"], d.r.randint(1, 3))
+        )
+        + "}"
+    )
+
+
+FUNCTIONS |= {
+    "struct_insert": lambda d: f"struct_insert({fields(d)}, {d.of('d', 'e', 'a', 'B')} := {d.of('1', X, 'NULL::DATE', '[1]')}{d.of('', ', f := 2', ', g := true')})",
+    "struct_update": lambda d: f"struct_update({fields(d)}, {d.of('a', 'b', 'C', 'd')} := {d.of('1', X, 'NULL::DATE', '[1]')}{d.of('', ', f := 2', ', g := true')})",
+    "json_set": put("json_set"), "json_insert": put("json_insert"), "json_replace": put("json_replace"),
+    "json_remove": lambda d: f"json_remove({d.doc()}, {d.path()})",
+    "json_merge_patch": lambda d: f"json_merge_patch({d.doc()}, {d.doc()}{d.of('', '', ', ' + d.doc())})",
+    "json_deep_merge": lambda d: f"json_deep_merge({d.doc()}, {d.doc()})",
+    "json_merge_patch_diff": lambda d: f"json_merge_patch_diff({d.doc()}, {d.doc()})",
+    "json_contains": lambda d: f"json_contains({d.doc()}, {d.doc()})",
+    "json_normalize": lambda d: f"json_normalize({d.doc()})", "json_strip_nulls": lambda d: f"json_strip_nulls({d.doc()})",
+    "json_pretty": lambda d: f"replace(json_pretty({d.doc()}), chr(10), '~')",
+    "json_value": lambda d: f"json_value({d.doc()}, {d.path()})",
+}  # fmt: skip
+
 
 def main() -> None:
     con = duckdb.connect()

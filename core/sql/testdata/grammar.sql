@@ -220,3 +220,6 @@ ANALYZE; ANALYZE t (a, b); CHECKPOINT; FORCE CHECKPOINT d; VACUUM; VACUUM ANALYZ
 
 -- name: statement_tables
 SELECT * FROM (DESCRIBE t) AS d, (SHOW TABLES) WHERE x; FROM (SUMMARIZE SELECT 1); SHOW (SELECT 1);
+
+-- name: list_operators
+SELECT a && b, a @> b, a <@ b, a <-> b, a <=> b + 1, [1, 2][3:1:-1];
