@@ -61,7 +61,7 @@ func (r *runner) gather() (*cut, error) {
 	case <-r.durable.lost():
 		return nil, r.takenOver()
 	case <-timer:
-		c.tick = r.every > 0
+		c.tick = r.every > 0 || r.graph.Clocked()
 	case drain := <-r.stopping:
 		return r.stopped(c, drain), nil
 	case <-r.drained:
@@ -364,6 +364,9 @@ func (r *runner) idle(c *cut) {
 	}
 }
 
+// clockTick is how often a run with rows that come and go as time passes makes a step for them, when nothing else does.
+const clockTick = time.Second
+
 // timer is ready at the next emission or when the next split turns idle; it is nil when nothing depends on time.
 func (r *runner) timer() <-chan time.Time {
 	const never = time.Duration(1<<63 - 1)
@@ -371,6 +374,9 @@ func (r *runner) timer() <-chan time.Time {
 	now := r.s.clock.Now()
 	if r.every > 0 {
 		wait = r.every - time.Duration(now.UnixMicro()%r.every.Microseconds())*time.Microsecond
+	}
+	if r.graph.Clocked() {
+		wait = min(wait, clockTick)
 	}
 	for _, src := range r.inputs {
 		if !src.canIdle() {

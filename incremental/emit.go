@@ -60,6 +60,9 @@ const (
 	compactParts = 64
 )
 
+// Clocked reports whether rows come and go as time passes.
+func (g *Graph) Clocked() bool { return g.clocked }
+
 // compact keeps the pending changelog from growing by changes that cancel.
 func (g *Graph) compact() {
 	if !g.root.updating || len(g.pending) < compactParts && rowsOf([][]flow.Delta{g.pending}) < compactRows || len(g.pending) < 2 {

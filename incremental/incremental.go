@@ -62,6 +62,7 @@ type Graph struct {
 
 	step    flow.Step
 	pending []flow.Delta // EMIT EVERY: changes not yet shown
+	clocked bool         // rows come and go as time passes
 	shownAt time.Time    // EMIT EVERY: the Now of the last emission, or of the first step
 	failed  error
 	cold    *state.Cold // where rows of these tables go
@@ -438,6 +439,10 @@ func (b *builder) operator(n plan.Node) (Operator, error) {
 	case *plan.Values:
 		return &values{node: n}, nil
 	case *plan.Filter:
+		if plan.TemporalFilter(n) {
+			b.g.clocked = true
+			return newTemporalFilter(n)
+		}
 		return newFilter(n)
 	case *plan.Project:
 		return newProject(n)

@@ -42,3 +42,21 @@ func (o *ordered) behead(n int) {
 		o.chunks[0] = slices.Clone(o.chunks[0][n:])
 	}
 }
+
+// from visits slots in order, from the first that before does not hold of, until visit returns false.
+func (o *ordered) from(before func(x uint32) bool, visit func(slot uint32) bool) {
+	if len(o.chunks) == 0 {
+		return
+	}
+	first, at := o.place(before)
+	for i, c := range o.chunks[first:] {
+		if i == 0 {
+			c = c[at:]
+		}
+		for _, s := range c {
+			if !visit(s) {
+				return
+			}
+		}
+	}
+}

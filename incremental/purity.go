@@ -25,6 +25,11 @@ func checkPurity(root plan.Node, emit plan.EmitPolicy) error {
 		if _, ok := n.(*plan.Window); ok {
 			updating = true // it computes rows again that others have changed
 		}
+		if f, ok := n.(*plan.Filter); ok {
+			if _, temporal := plan.TemporalOf(f.Cond); temporal && plan.Clocked(f.Cond) {
+				return true
+			}
+		}
 		for _, e := range n.Exprs() {
 			expr.Walk(e, func(x expr.Expr) bool {
 				c, ok := x.(*expr.Call)
@@ -32,9 +37,9 @@ func checkPurity(root plan.Node, emit plan.EmitPolicy) error {
 					return err == nil
 				}
 				switch {
-				case readsClock(c):
+				case plan.ReadsClock(c):
 					err = errs.E(errs.Unsupported, "plan", c.Pos, "%s() is not supported in incremental mode: rows already shown would have to change as time goes by", c.Fn.Name).
-						WithHint("use the event time of the rows, or a window over it")
+						WithHint("compare a time of the rows with it, as in WHERE ts > now() - INTERVAL '1 hour'; or use the event time of the rows, or a window over it")
 				case c.Fn.Name == "nextval" || c.Fn.Name == "currval":
 					err = errs.E(errs.Unsupported, "plan", c.Pos, "%s() is not supported in incremental mode: computed again, the rows would get other numbers", c.Fn.Name).
 						WithHint("number the rows where they are written: a DEFAULT nextval('…') of a table")
@@ -48,9 +53,4 @@ func checkPurity(root plan.Node, emit plan.EmitPolicy) error {
 		return err == nil
 	})
 	return err
-}
-
-// readsClock reports whether a call depends on the time of the step: now(), current_date, age(x).
-func readsClock(c *expr.Call) bool {
-	return c.Fn.Purity == fn.Stable && c.Fn.Category == fn.DateTime && (len(c.Args) == 0 || c.Fn.Name == "age" && len(c.Args) == 1)
 }

@@ -65,6 +65,8 @@ var Ops = []*Op{
 		}, SQL: "SELECT * FROM latest"},
 	{Name: "values", Summary: "Give rows of constants.", Batch: yes, Incremental: yes, SQL: "VALUES (1, 'a')"},
 	{Name: "filter", Summary: "Keep rows whose condition is true.", Batch: yes, Incremental: yes, SQL: "SELECT * FROM t WHERE v > 1"},
+	{Name: "temporal filter", Summary: "Keep rows whose time compares with now() as asked; they come and go as time passes.", Batch: yes, Incremental: yes,
+		State: []StateTable{{"temporal_rows", "row → weight, weight shown; of rows that the clock may still pass"}}, SQL: "SELECT * FROM t WHERE ts > now() - INTERVAL '1 hour'"},
 	{Name: "project", Summary: "Compute columns.", Batch: yes, Incremental: yes, SQL: "SELECT v + 1 FROM t"},
 	{Name: "aggregate", Summary: "Group rows and aggregate them.", Batch: yes, Incremental: yes,
 		State: []StateTable{
@@ -162,6 +164,9 @@ func opName(n Node) string {
 	case *Values:
 		return "values"
 	case *Filter:
+		if TemporalFilter(n) {
+			return "temporal filter"
+		}
 		return "filter"
 	case *Project:
 		return "project"

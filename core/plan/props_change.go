@@ -19,6 +19,8 @@ func Updating(n Node, emit EmitPolicy) bool {
 		return n.Source.Table
 	case *Values:
 		return false
+	case *Filter:
+		return in || TemporalFilter(n)
 	case *Normalize:
 		return Live(n)
 	case *Aggregate:

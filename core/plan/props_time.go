@@ -58,6 +58,10 @@ func TimeColumns(n Node) map[expr.ColID]TimeColumn {
 				}
 			}
 		}
+	case *Filter:
+		if !TemporalFilter(n) { // the clock takes rows back whatever the watermark has passed
+			keep(n.Input)
+		}
 	case *Project:
 		items(n.Input, n.Items)
 	case *Aggregate:

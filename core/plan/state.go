@@ -20,6 +20,10 @@ func StateOf(n Node, emit EmitPolicy) []StateUse {
 		return nil // computed once
 	}
 	switch n := n.(type) {
+	case *Filter:
+		if TemporalFilter(n) {
+			return []StateUse{{"temporal_rows", true, "rows that the clock may still pass"}}
+		}
 	case *Normalize:
 		return []StateUse{{"normalize_rows", false, "the last row of each key, until the key is deleted"}}
 	case *Aggregate:

@@ -81,6 +81,7 @@ var All = []Rule{
 	{"prune columns", "Read and compute only what is used.", both, prune},
 	{"merge projections", "Make one projection of two.", both, mergeProjects},
 	{"prune columns", "As above, for what merging left unused.", both, prune},
+	{"temporal filters", "Keep the rows of a condition that reads the clock.", []Mode{Incremental}, temporalFilters},
 	{"from statistics", "Answer COUNT, MIN and MAX of whole files from their statistics.", []Mode{Batch}, fromStatistics},
 	{"build sides", "Put the smaller input of a join on the right.", []Mode{Batch}, buildSides},
 	{"share subplans", "Compute once what stands in the query more than once.", []Mode{Batch}, shareSubplans},
