@@ -176,7 +176,8 @@ type cte struct {
 	def    *sql.CTE
 	outer  *scope
 	before *cte
-	self   bool // WITH RECURSIVE: the name means itself inside its query
+	self   bool         // WITH RECURSIVE: the name means itself inside its query
+	work   *plan.Source // while the second part of a recursion is bound: the rows of the time before
 }
 
 func (b *Binder) with(w *sql.With, outer *scope, ctes *cte) *cte {
@@ -206,8 +207,15 @@ func (c *cte) find(name string) *cte {
 // use binds the query of a CTE where it is read. Rows that an order and a limit choose must be the same in every use, so
 // all its columns count as used.
 func (b *Binder) use(c *cte, at sql.Ident) (plan.Node, []plan.Column) {
+	if c.work != nil {
+		node, _ := b.scan(c.work, sql.Alias{}, []string{c.def.Name.Name}, at.Pos)
+		return node, node.Columns()
+	}
 	if b.busy[c] {
-		failUnsupported(at.Pos, "a recursive common table expression")
+		failHint(at.Pos, "WITH RECURSIVE r AS (first UNION ALL SELECT … FROM r)", "a recursive query reads itself in the second part of a UNION alone")
+	}
+	if op, ok := c.readsItself(); ok {
+		return b.recursive(c, op)
 	}
 	seen := c.before
 	if c.self {

@@ -52,6 +52,10 @@ func (o *orders) visit(n plan.Node, need plan.ColSet) {
 		below := o.with(need, n.Exprs())
 		n.Tie = tie(n.Input, below, n.Keys)
 		o.visit(n.Input, below)
+	case *plan.Recursive:
+		for _, c := range n.Children() {
+			o.visit(c, plan.SetOf(c.Columns()))
+		}
 	case *plan.Distinct:
 		o.visit(n.Input, plan.SetOf(n.Input.Columns()))
 	case *plan.SetOp:

@@ -163,6 +163,8 @@ func build(n plan.Node, env *Env, workers int) (Operator, error) {
 		return newProject(n, env, workers)
 	case *plan.TimeWindow:
 		return newTimeWindow(n, env, workers)
+	case *plan.Recursive:
+		return newRecursive(n, env)
 	case *plan.Unnest:
 		return newUnnest(n, env, workers)
 	case *plan.Aggregate:

@@ -233,6 +233,8 @@ func mapNode(n Node, to func(expr.ColID) expr.ColID) Node {
 		return &k
 	case *Unnest:
 		return m.mapped(col)
+	case *Recursive:
+		return m.mapped(col)
 	case *Join:
 		k := *m
 		k.Mark = col(m.Mark)

@@ -125,6 +125,9 @@ var Ops = []*Op{
 		State: []StateTable{{"setop_rows", "row → weight on each side, weight shown"}}, SQL: "SELECT k FROM a EXCEPT SELECT k FROM b"},
 	{Name: "window function", Summary: "Functions with OVER that are no top-N.", Batch: yes, Incremental: yes,
 		State: []StateTable{{"over_rows", "row → weight, in the key group of its partition"}}, SQL: "SELECT sum(v) OVER (PARTITION BY k) FROM t"},
+	{Name: "recursive query", Summary: "Add rows that follow from rows, until there are no more.", Batch: yes,
+		Incremental: no("how far a change goes is known only when the recursion has run again"),
+		SQL:         "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 3) SELECT * FROM r"},
 	{Name: "unnest", Summary: "Make a row of each item of lists.", Batch: yes, Incremental: yes,
 		SQL: "SELECT k, unnest([v, v + 1]) FROM t"},
 	{Name: "dependent join", Summary: "A subquery for each row. The rules turn it into joins.", Batch: no("the rules give it other forms"),
@@ -198,6 +201,8 @@ func opName(n Node) string {
 		return "window function"
 	case *Unnest:
 		return "unnest"
+	case *Recursive:
+		return "recursive query"
 	}
 	return "dependent join"
 }
@@ -266,6 +271,8 @@ func posOf(n Node) errs.Pos {
 	case *Apply:
 		return n.Pos
 	case *Unnest:
+		return n.Pos
+	case *Recursive:
 		return n.Pos
 	case *Window:
 		if len(n.Funcs) > 0 {

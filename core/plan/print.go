@@ -143,6 +143,11 @@ func Describe(n Node) string {
 		return s + " [" + joined(n.Cols, columnText) + "]"
 	case *Unnest:
 		return n.text()
+	case *Recursive:
+		if n.All {
+			return "Recursive UNION ALL [" + joined(n.Cols, columnText) + "]"
+		}
+		return "Recursive UNION [" + joined(n.Cols, columnText) + "]"
 	case *Window:
 		return "Window " + joined(n.Funcs, windowText)
 	}

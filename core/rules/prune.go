@@ -30,6 +30,8 @@ func (c *rewriter) prune(n plan.Node, need plan.ColSet) plan.Node {
 		return c.pruneProject(n, need)
 	case *plan.Aggregate:
 		return c.pruneAggregate(n, need)
+	case *plan.Recursive: // what one round does not need the next may
+		return rebuild(n, exactly(c.prune(n.Base, plan.SetOf(n.Base.Columns())), n.Base.Columns()), exactly(c.prune(n.Step, plan.SetOf(n.Step.Columns())), n.Step.Columns()))
 	case *plan.Unnest:
 		return c.pruneUnnest(n, need)
 	case *plan.Join:
