@@ -26,6 +26,8 @@ CASE     ?= all
 SEED     ?= 1
 N        ?= 10000
 SUITES   ?= ../shared/cases/peer-suites
+SUITE    ?=
+SAMPLE   ?= 1
 
 # What each target tests lives in these folders.
 PARITY := ./tests/go/parity/...
@@ -146,5 +148,5 @@ wheel: setup ## a repaired manylinux wheel in dist/, tested in a fresh environme
 	@tools/wheel.sh
 
 .PHONY: peer-suites
-peer-suites: setup ## test data of similar systems, which is no part of the project (SUITES=folder)
-	@tools/peer_suites.sh '$(SUITES)'
+peer-suites: setup ## test data of similar systems, which is no part of the project (SUITES=folder SUITE=duckdb SAMPLE=10)
+	@tools/peer_suites.sh '$(SUITES)' '$(SUITE)' '$(SAMPLE)'
