@@ -58,6 +58,9 @@ func (e *env) function(x *sql.Function) expr.Expr {
 		return out
 	}
 	if len(x.Name) > 1 && !sameName(x.Name[0].Name, "main") && !sameName(x.Name[0].Name, "system") {
+		if f := e.method(x); f != nil {
+			return e.function(f)
+		}
 		failUnsupported(x.Pos, "a function of schema "+x.Name[0].Name)
 	}
 	if x.Over != nil {

@@ -247,6 +247,7 @@ var operators = []operator{
 		"SELECT k, v FROM t WHERE v > (SELECT avg(v) FROM u)", "SELECT k, (SELECT max(v) FROM u) FROM t", "SELECT k, v, (SELECT count(*) FROM u WHERE u.k = t.k) FROM t", "SELECT k, (SELECT sum(v) FROM u WHERE u.k = t.k AND u.b) FROM t",
 		"SELECT v FROM t WHERE v = (SELECT min(v) FROM u WHERE u.k = t.k)", "SELECT k FROM t GROUP BY k HAVING count(*) > (SELECT count(*) FROM u)",
 	}},
+	{name: "unnest", relations: two, queries: unnests},
 	{name: "set-op", relations: two, queries: crossed("SELECT {1} FROM t {0} SELECT {1} FROM u", []string{"UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"}, []string{"k", "k, v", "x, b"})},
 	{name: "two-levels", relations: one, queries: []string{
 		"SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM t GROUP BY k) GROUP BY n", "SELECT max(s), min(s) FROM (SELECT k, sum(v) AS s FROM t GROUP BY k)",
