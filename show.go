@@ -65,12 +65,12 @@ func (s *Session) show(ctx context.Context, st *sql.Show) (*Query, error) {
 		}
 		return textRows([]string{"name", "value", "description"}, rows), nil
 	default:
+		if name := splitName(st.At, st.What); s.cat.Load().hasRelation(name) { // SHOW t is DESCRIBE t
+			cat := &scopeCatalog{s: s, cat: s.cat.Load(), ctx: ctx, reading: true}
+			return s.describe(ctx, cat, &sql.Describe{At: st.At, Table: true, Query: &sql.Query{At: st.At, Body: everything(&sql.Table{At: st.At, Name: name})}}, "")
+		}
 		set := findSetting(st.What)
 		if set == nil {
-			if name := splitName(st.At, st.What); s.cat.Load().hasRelation(name) { // SHOW t is DESCRIBE t
-				cat := &scopeCatalog{s: s, cat: s.cat.Load(), ctx: ctx, reading: true}
-				return s.describe(ctx, cat, &sql.Describe{At: st.At, Table: true, Query: &sql.Query{At: st.At, Body: everything(&sql.Table{At: st.At, Name: name})}}, "")
-			}
 			return nil, unknownSettingAt(st.What, st.Position())
 		}
 		return textRows([]string{set.key}, [][]string{{set.get(s.cfg.Load())}}), nil

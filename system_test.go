@@ -21,6 +21,9 @@ func TestDescribe(t *testing.T) {
 	d.is("SHOW (SELECT 1 AS x)", "x|INTEGER|YES|NULL|NULL|NULL")
 	d.fails("CREATE MATERIALIZED VIEW m AS SELECT name FROM (SHOW TABLES)", errs.Unsupported, "nothing keeps it up to date")
 	d.fails("PRAGMA table_info('nothing')", errs.Schema, "nothing")
+	d.run("CREATE TABLE threads (x INTEGER)")
+	d.is("SHOW threads", "x|INTEGER|YES|NULL|NULL|NULL") // a table before the setting
+	d.is("SHOW SELECT 1 AS x", "x|INTEGER|YES|NULL|NULL|NULL")
 	d.fails("SHOW nothing", errs.Usage, "nothing")
 }
 

@@ -210,7 +210,7 @@ var shown = []string{"all tables", "databases", "schemas", "variables", "materia
 func (p *parser) show() Statement {
 	s := &Show{At: p.here()}
 	p.expect("SHOW")
-	if p.at("(") && p.queryAfterParen() {
+	if p.at("(") && p.queryAfterParen() || p.atAny("SELECT", "WITH", "VALUES") {
 		return &Describe{At: s.At, Query: p.query()}
 	}
 	for _, what := range shown {

@@ -219,7 +219,7 @@ PRAGMA table_info('t'); PRAGMA enable_verification; PRAGMA threads = 4; SET VARI
 ANALYZE; ANALYZE t (a, b); CHECKPOINT; FORCE CHECKPOINT d; VACUUM; VACUUM ANALYZE t; LOAD json; INSTALL 'x.y'; SELECT sum(a ORDER BY b ASC NULLS LAST) FROM t ORDER BY a ASC, b DESC;
 
 -- name: statement_tables
-SELECT * FROM (DESCRIBE t) AS d, (SHOW TABLES) WHERE x; FROM (SUMMARIZE SELECT 1); SHOW (SELECT 1);
+SELECT * FROM (DESCRIBE t) AS d, (SHOW TABLES) WHERE x; FROM (SUMMARIZE SELECT 1); SHOW (SELECT 1); SHOW SELECT 1;
 
 -- name: list_operators
 SELECT a && b, a @> b, a <@ b, a <-> b, a <=> b + 1, [1, 2][3:1:-1];
