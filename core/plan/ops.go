@@ -53,8 +53,6 @@ func (o *Op) Supports(m Mode) Support {
 	return o.Batch
 }
 
-const later = "it comes with the whole SQL surface"
-
 // Ops lists every operator once.
 var Ops = []*Op{
 	{Name: "scan", Summary: "Read a source.", Batch: yes, Incremental: yes, SQL: "SELECT * FROM t"},

@@ -36,6 +36,9 @@ func nexmarkQueries(t *testing.T) map[string]string {
 		name, body, _ := strings.Cut(part, "\n")
 		out[strings.TrimSpace(name)] = strings.TrimSuffix(strings.TrimSpace(body), ";")
 	}
+	// The peers of bench/nexmark have no sessions.
+	out["q11"] = "SELECT bidder, count(*) AS bid_count, SESSION_START(dateTime, INTERVAL '10 seconds') AS starttime, SESSION_END(dateTime, INTERVAL '10 seconds') AS endtime FROM bid GROUP BY bidder, SESSION(dateTime, INTERVAL '10 seconds')"
+	out["q11 immediate"], out["q11"] = out["q11"]+" EMIT IMMEDIATE", out["q11"]+" EMIT ON WATERMARK"
 	return out
 }
 
