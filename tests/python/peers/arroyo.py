@@ -98,19 +98,28 @@ class File:
             if table:
                 self._table(streams, job, *table.groups())
             elif insert and insert[1] == job.sink:
-                query = self._r.rw(self._r.types2(insert[2]), job.time)
+                query = self._query(job, self._r.types2(insert[2]))
                 job.got += streams.rows(query, [job.rows], size=50)
             elif memory := re.match(r"CREATE\s+TABLE\s+(\w+)\s*\(([^)]*)\)\s*$", sql, re.I | re.S):
                 between[memory[1]] = [c.split()[0] for c in self._r.cols_of(memory[2])]
             elif insert and insert[1] in between:  # a table between two queries is a view here
-                query = self._r.rw(self._r.types2(insert[2]), job.time)
+                query = self._query(job, self._r.types2(insert[2]))
                 names = ", ".join(f"c{i} AS {n}" for i, n in enumerate(between[insert[1]]))
                 inner = ", ".join(f"c{i}" for i in range(len(between[insert[1]])))
                 streams.session.sql(f"CREATE VIEW {insert[1]} AS SELECT {names} FROM ({query}) AS q({inner})")
             else:
-                streams.session.sql(self._r.rw(self._r.types2(sql), job.time))
+                streams.session.sql(self._query(job, self._r.types2(sql)))
         if not job.sink:
             raise ValueError("no query into the sink")
+
+    def _query(self, job: Job, sql: str) -> str:
+        """Put a query to Riverbed: hop(slide, size) gives Arroyo a struct, and is grouped by its number."""
+        hop = re.compile(r"hop\s*\(\s*(interval\s*'[^']*'\s*\w*)\s*,\s*(interval\s*'[^']*'\s*\w*)\s*\)", re.I)
+        while m := hop.search(sql):
+            of = f"({job.time}, {m[1]}, {m[2]})"
+            rest = re.sub(r"(GROUP\s+BY\s+(?:\d+\s*,\s*)*)\d+", rf"\1HOP{of}", sql[m.end() :], count=1, flags=re.I)
+            sql = f'{sql[: m.start()]}struct_pack("start" := HOP_START{of}, "end" := HOP_END{of}){rest}'
+        return str(self._r.rw(sql, job.time))
 
     def _table(self, streams: Streams, job: Job, name: str, body: str | None, options: str) -> None:
         columns = self._r.cols_of(body or "")
@@ -123,7 +132,8 @@ class File:
         for column in columns:
             mark = re.match(r"watermark\s+for\s+(\S+)(?:\s+as\s+(.*))?$", column, re.I | re.S)
             if mark:
-                watermark = self._r.quote(mark[2].strip("() \n")) if mark[2] else self._r.quote(mark[1])
+                # Without a bound Arroyo drops nothing outside of windows, so the stream has no watermark here.
+                watermark = self._r.quote(mark[2].strip("() \n")) if mark[2] else None
                 continue
             if re.search(r"generated\s+always", column, re.I):
                 raise NotImplementedError("a generated column of a source")

@@ -51,7 +51,12 @@ class File:
         return Item(place, outcome, "" if ours.right else f"got {got[:4]} want {wanted[:4]}", sql)
 
     def _wanted(self, program: dict[str, Any]) -> list[str]:
-        rows, upserts = self._r.final(program["sinks"][0])
+        sink = dict(program["sinks"][0])
+        for phase in ("consumedValues", "consumedBeforeRestore", "consumedAfterRestore"):
+            values = sink.get(phase) or []
+            if any(isinstance(v, str) and not re.match(r"[+-]\w*\[", v) for v in values):
+                sink[phase] = [values]  # the values of one row
+        rows, upserts = self._r.final(sink)
         if upserts:
             raise NotDrivenError("a sink of upserts")
         return list(rows)
