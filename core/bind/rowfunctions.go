@@ -31,7 +31,7 @@ func rowFunction(name string) func(*env, *sql.TableFunction) (lists []expr.Expr,
 // rowFunction binds one. The row that it computes from is that of the tables before it: the rules put it over them.
 func (b *Binder) rowFunction(t *sql.TableFunction, around *scope, ctes *cte) (plan.Node, *scope) {
 	name := lower(t.Call.Name.Last().Name)
-	e := &env{b: b, scope: &scope{parent: around}, ctes: ctes, clause: clause{name: "the arguments of " + name}}
+	e := &env{b: b, scope: &scope{parent: around, macro: around.expansion()}, ctes: ctes, clause: clause{name: "the arguments of " + name}}
 	lists, names := rowFunction(name)(e, t)
 	u := &plan.Unnest{Input: &plan.Values{Rows: [][]expr.Expr{{}}}, Pos: t.Pos}
 	var fields []expr.Expr
@@ -51,9 +51,7 @@ func (b *Binder) rowFunction(t *sql.TableFunction, around *scope, ctes *cte) (pl
 		}
 	case "repeat", "repeat_row": // the list counts, the arguments are the row
 		args := e.repeated(t)
-		for _, a := range args[:len(args)-1] {
-			fields = append(fields, a)
-		}
+		fields = append(fields, args[:len(args)-1]...)
 		if len(fields) == 0 {
 			fail(t.Pos, "%s takes values to repeat", name)
 		}

@@ -134,7 +134,7 @@ func listLevels(t types.Type, depth int) (int, types.Type) {
 
 // unnested gives the column of the items.
 func (e *env) unnested(list expr.Expr, levels int, pos errs.Pos) expr.Expr {
-	if e.block == nil || !slices.Contains(unnestClauses, e.clause.name) || e.inAgg || e.inOver {
+	if e.block == nil || !slices.Contains(unnestClauses, e.clause.name) || e.inAgg || e.inOver || e.lambda != nil {
 		failHint(pos, "use it in FROM or in a subquery", "what makes several rows cannot stand in %s", e.clause.name)
 	}
 	bl := e.block

@@ -1,6 +1,8 @@
 package types
 
 import (
+	"strconv"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -9,6 +11,9 @@ import (
 // MetaType is the field metadata key that names a SQL type whose Arrow form is shared
 // with another type (HUGEINT and DECIMAL(38,0), JSON and VARCHAR).
 const MetaType = "riverbed.type"
+
+// metaTuple names row values, whose fields have names in Arrow alone.
+const metaTuple = "TUPLE"
 
 // metaExtension is the field metadata key under which Arrow itself names an extension type.
 const metaExtension = "ARROW:extension:name"
@@ -79,7 +84,9 @@ func (t Type) Arrow() arrow.DataType {
 	case Struct:
 		fields := make([]arrow.Field, len(t.Fields))
 		for i, f := range t.Fields {
-			fields[i] = f.Type.ArrowField(f.Name)
+			if fields[i] = f.Type.ArrowField(f.Name); f.Name == "" && t.IsTuple() {
+				fields[i].Name = "element" + strconv.Itoa(i+1) // readers of Arrow want names that differ; DuckDB gives these
+			}
 		}
 		return arrow.StructOf(fields...)
 	case Map:
@@ -96,6 +103,10 @@ func (t Type) ArrowField(name string) arrow.Field {
 	switch t.Kind {
 	case HugeInt, UHugeInt, JSON, UUID:
 		f.Metadata = arrow.NewMetadata([]string{MetaType}, []string{names[t.Kind]})
+	case Struct:
+		if t.IsTuple() {
+			f.Metadata = arrow.NewMetadata([]string{MetaType}, []string{metaTuple})
+		}
 	}
 	return f
 }
@@ -185,6 +196,9 @@ func FromArrow(f arrow.Field) (Type, error) {
 				return Type{}, err
 			}
 			fields[i] = Field{d.Field(i).Name, ft}
+			if of, _ := f.Metadata.GetValue(MetaType); of == metaTuple {
+				fields[i].Name = ""
+			}
 		}
 		return StructOf(fields...), nil
 	case arrow.ExtensionType:

@@ -21,6 +21,13 @@ func TestTuples(t *testing.T) {
 	if !CanCast(tuple, named) || CanCast(tuple, StructOf(Field{"a", Int64})) {
 		t.Error("casts go by position, between as many fields")
 	}
+	field := tuple.ArrowField("r")
+	if s := field.Type.String(); s != "struct<element1: int32 nullable, element2: utf8 nullable>" {
+		t.Errorf("in Arrow it is %s", s)
+	}
+	if u, err := FromArrow(field); err != nil || !u.Equal(tuple) {
+		t.Errorf("from Arrow it is %s, %v", u, err)
+	}
 	if c, ok := Common(tuple, named); !ok || !c.Equal(named) {
 		t.Errorf("the common type is %s", c)
 	}
