@@ -400,7 +400,7 @@ func (put jsonPut) at(n *jsonNode, steps []pathStep, v *jsonNode, end bool) *jso
 		return n
 	}
 	step, rest := steps[0], steps[1:]
-	at := -1
+	var at int
 	switch {
 	case n.kind == '{' && (!step.isIndex || step.key != ""):
 		at = slices.Index(n.keys, step.key)

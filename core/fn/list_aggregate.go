@@ -26,7 +26,7 @@ var listAggregates = append([]*Scalar{
 		"bool_and", "list_bool_and([true, false])", "false", "bool_or", "list_bool_or([true, false])", "true",
 		"bit_and", "list_bit_and([3, 6])", "2", "bit_or", "list_bit_or([1, 2])", "3", "bit_xor", "list_bit_xor([1, 3])", "2",
 		"skewness", "list_skewness([1, 2, 3])", "0.0", "kurtosis", "list_kurtosis([1, 2, 3, 4])", "-1.2", "entropy", "list_entropy([1, 2])", "1.0",
-		"mad", "list_mad([1, 2, 4])", "1.0", "histogram", "list_histogram([1, 1])", "{1=2}")...)
+		"mad", "list_mad([1, 2, 4])", "1.0", "approx_count_distinct", "list_approx_count_distinct([1, 1, NULL])", "1", "histogram", "list_histogram([1, 1])", "{1=2}")...)
 
 // aggregatesOfLists makes list_sum of sum, and so on; each with an example and its result.
 func aggregatesOfLists(table ...string) []*Scalar {

@@ -43,7 +43,7 @@ var nested = []*Scalar{
 	{Name: "list_slice", Category: Nested, Summary: "The elements from one position to another, both included, down from it with a negative step. x[from:to:step]; x[from:] and x[:to] leave an end open.", Aliases: []string{"array_slice"}, Overloads: []Overload{
 		listOverload(Types{anyList, types.Int64, types.Int64}, types.ListOf, sliceList),
 		fallibly(listOverload(Types{anyList, types.Int64, types.Int64, types.Int64}, types.ListOf, sliceList)),
-		strict(Types{str, types.Int64, types.Int64}, str, sliceText)},
+		strict(Types{str, types.Int64, types.Int64}, str, sliceText), strict(Types{types.Binary, types.Int64, types.Int64}, types.Binary, sliceText)},
 		Examples: []Example{ex("list_slice([1, 2, 3], 2, 3)", "[2, 3]"), ex("'abc'[1:2]", "ab"), ex("[1, 2, 3][:2]", "[1, 2]"), ex("[1, 2, 3, 4, 5][5:1:-2]", "[5, 3, 1]")}},
 	{Name: "list_contains", Category: Nested, Summary: "Whether a list holds a value.", Aliases: []string{"array_contains", "list_has", "array_has"}, Overloads: listContains[:1],
 		Examples: []Example{ex("list_contains([1, 2], 2)", "true")}},
@@ -54,7 +54,7 @@ var nested = []*Scalar{
 		})
 	})}, Examples: []Example{ex("list_position([1, 2], 2)", "2")}},
 	{Name: "list_concat", Category: Nested, Nulls: NullAware, Summary: "Join lists; NULL counts as empty.", Aliases: []string{"list_cat", "array_concat", "array_cat"}, Overloads: []Overload{
-		{Args: Types{anyList, anyList}, Variadic: true, Resolve: commonArgs(concatLists)}}, Examples: []Example{ex("list_concat([1], [2, 3])", "[1, 2, 3]")}},
+		{Args: Types{anyList, anyList}, Variadic: true, Resolve: commonArgs(listConcat)}}, Examples: []Example{ex("list_concat([1], [2, 3])", "[1, 2, 3]")}},
 	{Name: "list_append", Category: Nested, Nulls: NullAware, Summary: "A list with one more element.", Aliases: []string{"array_append", "array_push_back"}, Overloads: []Overload{appendOverload(false)}, Examples: []Example{ex("list_append([1], 2)", "[1, 2]")}},
 	{Name: "list_prepend", Category: Nested, Nulls: NullAware, Summary: "A list with one element before.", Aliases: []string{"array_prepend"}, Overloads: []Overload{appendOverload(true)}, Examples: []Example{ex("list_prepend(1, [2])", "[1, 2]")}},
 	listToList("list_reverse", "The elements in reverse order.", []string{"array_reverse"}, func(l []types.Value, _ types.Type) []types.Value {
@@ -123,9 +123,12 @@ var nested = []*Scalar{
 			}
 			return Resolved{Args: args, Returns: types.MapOf(*args[0].Elem, *args[1].Elem), Kernel: makeMap}, nil
 		}}}, Examples: []Example{ex("map([1, 2], ['a', 'b'])", "{1=a, 2=b}")}},
-	{Name: "element_at", Category: Nested, Summary: "The value of a key, as a list of one element or none.", Aliases: []string{"map_extract"}, Overloads: []Overload{
+	{Name: "element_at", Category: Nested, Nulls: NullAware, Summary: "The value of a key, as a list of one element or none.", Aliases: []string{"map_extract"}, Overloads: []Overload{
 		mapOverload(func(t types.Type) types.Type { return types.ListOf(*t.Elem) }, true, func(c *Call) (arrow.Array, error) {
-			return values(c, func(i int) types.Value {
+			return valuesAware(c, func(i int) types.Value {
+				if valueAt(c, 0, i) == nil {
+					return nil
+				}
 				if v, ok := lookUp(c, i); ok {
 					return []types.Value{v}
 				}
@@ -338,6 +341,11 @@ func sliceList(c *Call) (arrow.Array, error) {
 func sliceText(c *Call) (arrow.Array, error) {
 	s, lo, hi := textCol(c, 0), col[int64](c, 1), col[int64](c, 2)
 	return texts(c, func(dst []byte, i int) []byte {
+		if c.Types[0].Kind == types.Blob { // of bytes, not of characters
+			b := s.at(i)
+			from, count := sliceSteps(len(b), lo.at(i), hi.at(i), 1)
+			return append(dst, b[from:from+count]...)
+		}
 		from, count := sliceSteps(kernels.Chars(s.at(i)), lo.at(i), hi.at(i), 1)
 		return append(dst, kernels.Substring(s.at(i), int64(from)+1, int64(count))...)
 	})
@@ -370,6 +378,21 @@ var listContains = []Overload{
 	mapOverload(func(types.Type) types.Type { return types.Bool }, true, func(c *Call) (arrow.Array, error) {
 		return bools(c, func(i int) bool { _, ok := lookUp(c, i); return ok })
 	}),
+}
+
+// listConcat is list_concat, which gives an empty list where all are NULL, if they have a type.
+func listConcat(c *Call) (arrow.Array, error) {
+	if c.Ret.Kind != types.List {
+		return concatLists(c)
+	}
+	return valuesAware(c, func(i int) types.Value {
+		out := []types.Value{}
+		for a := range c.Args {
+			l, _ := valueAt(c, a, i).([]types.Value)
+			out = append(out, l...)
+		}
+		return out
+	})
 }
 
 func concatLists(c *Call) (arrow.Array, error) {
@@ -546,9 +569,12 @@ func mapOverload(ret func(types.Type) types.Type, key bool, k Kernel) Overload {
 		args = append(args, types.AnyType)
 	}
 	return Overload{Args: args, Resolve: func(ts []types.Type, _ []types.Value) (Resolved, error) {
-		m := ts[0]
-		if m.Kind != types.Map {
-			return Resolved{}, badType("a map function", m)
+		m, err := mapType(ts[0])
+		if err != nil {
+			return Resolved{}, err
+		}
+		if key && m.Key.Kind == types.Null {
+			m = types.MapOf(ts[1], *m.Elem)
 		}
 		r := Resolved{Args: Types{m}, Returns: ret(m), Kernel: k}
 		if key {
@@ -558,6 +584,17 @@ func mapOverload(ret func(types.Type) types.Type, key bool, k Kernel) Overload {
 	}}
 }
 
+// mapType is the type of an argument that is a map. A map that nothing gives types takes those of what it is asked for.
+func mapType(t types.Type) (types.Type, error) {
+	switch t.Kind {
+	case types.Null:
+		return types.MapOf(types.NullType, types.NullType), nil
+	case types.Map:
+		return t, nil
+	}
+	return t, badType("a map function", t)
+}
+
 var mapGet = mapOverload(func(t types.Type) types.Type { return *t.Elem }, true, func(c *Call) (arrow.Array, error) {
 	return values(c, func(i int) types.Value { v, _ := lookUp(c, i); return v })
 })
@@ -565,7 +602,7 @@ var mapGet = mapOverload(func(t types.Type) types.Type { return *t.Elem }, true,
 func lookUp(c *Call, i int) (types.Value, bool) {
 	want, t := valueAt(c, 1, i), *c.Types[0].Key
 	for _, e := range valueAt(c, 0, i).([]types.MapEntry) {
-		if types.Compare(e.Key, want, t) == 0 {
+		if want != nil && types.Compare(e.Key, want, t) == 0 {
 			return e.Value, true
 		}
 	}

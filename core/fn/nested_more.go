@@ -85,8 +85,11 @@ var moreNested = []*Scalar{
 		if args[0].Kind != types.Map {
 			return Resolved{}, badType("map_contains_value", args[0])
 		}
-		t := *args[0].Elem
-		return Resolved{Args: Types{args[0], t}, Returns: types.Bool, Kernel: func(c *Call) (arrow.Array, error) {
+		t, m := *args[0].Elem, args[0]
+		if t.Kind == types.Null {
+			t, m = args[1], types.MapOf(*m.Key, args[1])
+		}
+		return Resolved{Args: Types{m, t}, Returns: types.Bool, Kernel: func(c *Call) (arrow.Array, error) {
 			return bools(c, func(i int) bool {
 				want := valueAt(c, 1, i)
 				return slices.ContainsFunc(valueAt(c, 0, i).([]types.MapEntry), func(e types.MapEntry) bool { return e.Value != nil && types.Compare(e.Value, want, t) == 0 })
@@ -97,8 +100,11 @@ var moreNested = []*Scalar{
 		if args[0].Kind != types.Map {
 			return Resolved{}, badType("map_contains_entry", args[0])
 		}
-		t := *args[0].Elem
-		return Resolved{Args: Types{args[0], *args[0].Key, t}, Returns: types.Bool, Kernel: func(c *Call) (arrow.Array, error) {
+		t, m := *args[0].Elem, args[0]
+		if t.Kind == types.Null && m.Key.Kind == types.Null {
+			t, m = args[2], types.MapOf(args[1], args[2])
+		}
+		return Resolved{Args: Types{m, *m.Key, t}, Returns: types.Bool, Kernel: func(c *Call) (arrow.Array, error) {
 			return bools(c, func(i int) bool {
 				v, ok := lookUp(c, i)
 				return ok && v != nil && types.Compare(v, valueAt(c, 2, i), t) == 0

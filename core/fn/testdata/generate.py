@@ -124,6 +124,7 @@ FUNCTIONS = {
     "comprehension of two": lambda d: f"[{d.of('x + i', 'i', '[x, i]')} FOR x, i IN {d.small()}{d.of('', ' IF x > 1', ' IF i > 1', ' IF x > i')}]",
 }  # fmt: skip
 
+BLOBS = ["'abcde'::BLOB", "'\\x00\\xFFab'::BLOB", "NULL::BLOB", "''::BLOB"]
 X, ODD, SEPARATORS = "'x'", ["'$[#]'", "'$[5]'", "'$.*'"], ["','", "''", "' - '", "NULL"]
 
 
@@ -197,6 +198,14 @@ FUNCTIONS |= {
     "json_normalize": lambda d: f"json_normalize({d.doc()})", "json_strip_nulls": lambda d: f"json_strip_nulls({d.doc()})",
     "json_pretty": lambda d: f"replace(json_pretty({d.doc()}), chr(10), '~')",
     "json_value": lambda d: f"json_value({d.doc()}, {d.path()})",
+}  # fmt: skip
+
+FUNCTIONS |= {
+    "list_concat": lambda d: f"list_concat({d.small()}, {d.small()}{d.of('', '', ', NULL', ', ' + d.small())})",
+    "slice of BLOB": lambda d: f"({d.of(*BLOBS)})[{bound(d)}:{bound(d)}]",
+    "maps without types": lambda d: d.of(f"map_contains(map([], []), {d.int()})", f"map_contains_value(map([], []), {d.int()})", f"map_keys({d.of('NULL', 'map([], [])')})", "map_values(map([], []))",
+                                         f"map_contains_entry(map([], []), {d.int()}, {d.text()})", f"element_at(MAP {{'a': {d.int()}}}, {d.text()})", f"map_contains(MAP {{1: {d.text()}}}, {d.int()})"),
+    "list_approx_count_distinct": lambda d: f"list_approx_count_distinct({d.list()})",
 }  # fmt: skip
 
 
