@@ -65,7 +65,8 @@ func vector(name, about string, aliases []string, f func(*dots) float64, sql, wa
 						}
 					}
 					a, b := sides[0].vals[from[0]+n], sides[1].vals[from[1]+n]
-					v.ab, v.aa, v.bb, v.gap = v.ab+a*b, v.aa+a*a, v.bb+b*b, v.gap+(a-b)*(a-b)
+					d := a - b // the conversions keep products from being fused with sums, which not every machine does
+					v.ab, v.aa, v.bb, v.gap = v.ab+float64(a*b), v.aa+float64(a*a), v.bb+float64(b*b), v.gap+float64(d*d)
 				}
 				return f(&v), !undirected || size[0] > 0
 			})
