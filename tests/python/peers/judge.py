@@ -31,6 +31,7 @@ class Outcome(enum.StrEnum):
 GOOD = {Outcome.PASSED, Outcome.AS_DUCKDB}
 APART = {Outcome.BOTH_REFUSE, Outcome.EXCLUDED, Outcome.SKIPPED}
 TIMED_OUT = "TIMEOUT"
+TOO_LONG = "the file took too long"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import cases_adapter
 from peers import hooks
 from peers.causes import MISSING, Item, names, target
 from peers.engines import call, runner, timed
-from peers.judge import Answer, Outcome, judge
+from peers.judge import TOO_LONG, Answer, Outcome, judge
 
 OURS, DUCK, FILE = 20.0, 15.0, 120.0  # seconds
 
@@ -90,7 +90,7 @@ class File:
         if record.skip or not record.sql.strip() or explains or sql is None:
             return Item(place, Outcome.SKIPPED)
         if time.monotonic() > self._until:
-            return Item(place, Outcome.SKIPPED, "the file took too long")
+            return Item(place, Outcome.SKIPPED, TOO_LONG)
         ours = self._answer(self._ours, sql, record, 0, OURS)
         why = self._why
         if self._d.dialect == "sqlite" and ours.right and record.kind == "query":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from peers.causes import Item, causes
 from peers.exclusions import LIMIT
-from peers.judge import GOOD, Outcome
+from peers.judge import GOOD, TOO_LONG, Outcome
 
 # Per cent of the judged records.
 GOALS = {"duckdb": 90, "sqlite": 99, "datafusion": 90, "risingwave": 85, "feldera": 85, "arroyo": 85, "flink": 85}
@@ -69,6 +69,9 @@ def details(suite: Suite, top: int = 20) -> str:
     for item in suite.items:
         if item.outcome in (Outcome.WRONG, Outcome.CRASH) and not item.follows:
             out.append(f"  {item.outcome.upper()} {item.place}: {item.why[:200]!r}\n         {item.sql[:160]!r}")
+    unread = sum(i.outcome is Outcome.SKIPPED and i.why == TOO_LONG for i in suite.items)
+    if unread:
+        out.append(f"  {unread} skipped records were not reached: {TOO_LONG}")
     if suite.too_many_excluded:
         out.append(f"  {suite.count(Outcome.EXCLUDED)} records are excluded: more than {LIMIT:.0%}")
     return "\n".join(out)
