@@ -73,7 +73,7 @@ var all = []mutant{
 	{"touching-sessions", "rows that are exactly a gap apart are in two sessions, in both modes", "core/window/session.go",
 		"return b-a <= int64(g)", "return b-a < int64(g)", "session"},
 	{"session-end", "a session closes at its end, although a row at its end belongs to it", "core/plan/props_time.go",
-		"t.Kind = EventTime\n", "t.Kind = WindowEnd\n", "session"},
+		"out[n.End.ID] = TimeColumn{t.Kind, t.SizeUS, n.Start.ID}", "out[n.End.ID] = TimeColumn{WindowEnd, 0, n.Start.ID}", "session"},
 	{"parted-session", "a session does not part when a row goes", "incremental/session.go",
 		"if s.weight.V[x] <= 0 {\n\t\t\t\tcontinue", "if s.weight.V[x] < 0 {\n\t\t\t\tcontinue", "session-updating"},
 	{"best-of-two-windows", "a row that is best in several windows comes of EXISTS once for each, in both modes", "core/rules/best_rows.go",
