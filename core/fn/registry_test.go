@@ -9,7 +9,7 @@ func TestRegistryIsComplete(t *testing.T) {
 			t.Errorf("%s lacks a category, a summary or an example", f.Name)
 		}
 		for i := range f.Overloads {
-			if o := &f.Overloads[i]; o.Kernel == nil && o.Resolve == nil {
+			if o := &f.Overloads[i]; o.Kernel == nil && o.Resolve == nil && f.Lambda == nil {
 				t.Errorf("%s has no kernel", o.signature(f.Name))
 			}
 		}

@@ -64,8 +64,6 @@ var all = []mutant{
 		"o.coverRows(cover)", "o.coverRows(cover[:0])", "normalize|normalize-keys"},
 	{"last-read-split", "of the splits of a key the one that was read last stands", "incremental/normalize.go",
 		"held != own && o.src.inOrder(own, held) < 0:", "held != own && o.src.inOrder(own, held) < -9:", "normalize|normalize-join"},
-	{"captured-of-another-row", "what a lambda reads of its row is taken from the row of the element's place, in both modes", "core/expr/lambda.go",
-		"cols = append(cols, kernels.Take(c.Array, rows))", "cols = append(cols, kernels.Take(c.Array, append(rows[1:len(rows):len(rows)], rows[0])))", "lambda"},
 	{"left-out-key", "GROUPING() numbers the keys from the other end when it counts incrementally", "incremental/groupingsets.go",
 		"left &^= 1 << (len(g.node.Keys) - 1 - k)", "left &^= 1 << k", "grouping-sets"},
 	{"window-offset", "a window is cut at its offset and shown without it, in both modes", "core/window/window.go",
@@ -76,6 +74,8 @@ var all = []mutant{
 		"out[n.End.ID] = TimeColumn{t.Kind, t.SizeUS, n.Start.ID}", "out[n.End.ID] = TimeColumn{WindowEnd, 0, n.Start.ID}", "session"},
 	{"parted-session", "a session does not part when a row goes", "incremental/session.go",
 		"if s.weight.V[x] <= 0 {\n\t\t\t\tcontinue", "if s.weight.V[x] < 0 {\n\t\t\t\tcontinue", "session-updating"},
+	{"captured-of-another-row", "what a lambda reads of its row is taken from the row of the element's place, in both modes", "core/expr/lambda.go",
+		"cols = append(cols, kernels.Take(c.Array, rows))", "cols = append(cols, kernels.Take(c.Array, append(rows[1:len(rows):len(rows)], rows[0])))", "lambda"},
 	{"best-of-two-windows", "a row that is best in several windows comes of EXISTS once for each, in both modes", "core/rules/best_rows.go",
 		"if x.j.Kind == plan.Semi && overlap(w) {", "if false && overlap(w) {", "best-of-windows"},
 }
