@@ -5,11 +5,12 @@
     make bench CASE=checkpoint/churn                    NEXMark q5 and q9, whose state changes wholly
 
 A grouped sum. Rows of all keys fill the state. Then rows are pushed as fast as they are taken; their keys are drawn
-from a window of an eighth of the keys that are to change in a second, spread over all of them, and the window moves on
-eight times a second: so an epoch of a second has eight to nine eighths of them, wherever it begins. A run is a process; runs without and with checkpoints take turns. Printed are events per second of wall and of
-CPU time with their ratios, the pauses of the loop, what an epoch writes beside the rows that changed in it, all that
-was written to the disk, which has the merging behind the steps in it, and the time and the memory of a restart from the
-last of the checkpoints. A last short run changes a tenth of the keys.
+from a window of an eighth of the keys that are to change in a second, spread over all of them, and the window moves
+on eight times a second: so an epoch of a second has eight to nine eighths of them, wherever it begins. A run is a
+process; runs without and with checkpoints take turns. Printed are events per second of wall and of CPU time with
+their ratios, the pauses of the loop, what an epoch writes beside the rows that changed in it, all that was written to
+the disk, which has the merging behind the steps in it, and the time and the memory of a restart from the last of the
+checkpoints. A last short run changes a tenth of the keys.
 
 churn pushes NEXMark events at a steady rate, so that epochs are alike; its figures are CPU seconds.
 """
