@@ -320,7 +320,7 @@ func TestBadInput(t *testing.T) {
 		{"CREATE STREAM s (a BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts) WITH (connector = 'memory', allowed_lateness = '2 minutes')", errs.Usage, []string{"allowed_lateness", "max_watermark_lag_ms = 120000"}},
 		{"CREATE STREAM s (a BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts) WITH (connector = 'memory', updating = true, allowed_lateness = '1 second')", errs.Unsupported, []string{"allowed_lateness", "updating"}},
 		{"CREATE TABLE x (a BIGINT) WITH (connector = 'memory')", errs.Usage, []string{"CREATE STREAM"}},
-		{"SELECT * FROM range('x')", errs.Schema, []string{"range"}},
+		{"SELECT * FROM range('x')", errs.Data, []string{"'x'", "BIGINT"}},
 		{"SELECT * FROM range(1, 2, 0)", errs.Schema, []string{"step", "0"}},
 	} {
 		d.fails(c.text, c.kind, c.says...)
