@@ -2,6 +2,7 @@ package riverbed
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/riverbed/riverbed/core/errs"
@@ -43,10 +44,11 @@ func (s *Session) summarize(ctx context.Context, cat *scopeCatalog, st *sql.Desc
 				row += ", CAST((" + quantile + ")[" + string(rune('1'+i)) + "] AS VARCHAR) AS " + n
 			}
 		}
-		row += ", count(*) AS count, CAST((count(*) - count(" + c + ")) * 100.0 / nullif(count(*), 0) AS DECIMAL(9, 2)) AS null_percentage FROM __summarized"
+		row += ", count(*) AS count, CAST((count(*) - count(" + c + ")) * 100.0 / nullif(count(*), 0) AS DECIMAL(9, 2)) AS null_percentage, " + strconv.Itoa(len(rows)) + " AS __nr FROM __summarized"
 		rows = append(rows, row)
 	}
-	query := "WITH __summarized(" + strings.Join(names, ", ") + ") AS MATERIALIZED (" + sql.Print(st.Query) + ") " + strings.Join(rows, " UNION ALL ")
+	query := "WITH __summarized(" + strings.Join(names, ", ") + ") AS MATERIALIZED (" + sql.Print(st.Query) + ") " +
+		"SELECT * EXCLUDE (__nr) FROM (" + strings.Join(rows, " UNION ALL ") + ") ORDER BY __nr"
 	parsed, err := sql.ParseOne(query)
 	if err != nil {
 		return nil, errs.Bug("summarize", "%v", err)
