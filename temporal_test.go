@@ -28,8 +28,10 @@ func TestRowsLeaveAsTimePasses(t *testing.T) {
 			done <- len(rowLines(sub.Fields(), sum.Batches()))
 		}
 	}()
-	if n := <-done; n != 2 {
-		t.Fatalf("%d rows at first", n)
+	for n := 0; n < 2; { // a step may come before the rows
+		if n = <-done; n != 0 && n != 2 {
+			t.Fatalf("%d rows at first", n)
+		}
 	}
 	for want := 1; want >= 0; {
 		c.Advance(time.Second)
