@@ -195,12 +195,16 @@ func TestSourceTransactionIsOneStep(t *testing.T) {
 
 func TestSplitFarAheadWaits(t *testing.T) {
 	d := openDB(t, "max_split_lead_ms", "10000")
-	gate := make(chan struct{})
-	var ahead []read
-	for i := range 200 {
-		ahead = append(ahead, gives(row{i, sec(int64(i))}))
+	gate, began := make(chan struct{}), make(chan struct{})
+	ahead := []read{func() (flow.Rows, error) {
+		<-began // a split that has had no row holds none back
+		return gives(row{0, sec(0)})()
+	}}
+	for i := range 199 {
+		ahead = append(ahead, gives(row{i + 1, sec(int64(i + 1))}))
 	}
 	st := d.script(map[string][]read{"a": {gives(row{-1, sec(1)}), func() (flow.Rows, error) {
+		close(began)
 		<-gate
 		return gives(row{-2, sec(1000)})()
 	}}, "bb": ahead})
