@@ -86,11 +86,7 @@ func newBestRows(t *topN, n *plan.GroupTopN, cols []plan.Column) (*bestRows, err
 		cols: t.cols, nPart: t.nPart, vals: t.vals, weight: t.weight}
 	decl := groupBestRows
 	decl.Values = valueNames(cols, "_weight")
-	var stored []state.Column
-	for _, v := range b.vals {
-		stored = append(stored, v)
-	}
-	b.rows = state.NewTable(decl, append(stored, b.weight)...)
+	b.rows = state.NewTable(decl, append(stateColumns(b.vals), b.weight)...)
 	b.rows.CopyLate()
 	return b, nil
 }

@@ -311,6 +311,8 @@ func TestRestartStaysNearTheLimit(t *testing.T) {
 		"SELECT shop, price, item, rn FROM (SELECT *, row_number() OVER (PARTITION BY shop, day ORDER BY price DESC) AS rn FROM sale) WHERE rn <= 3",
 		"SELECT shop, price, item, rn FROM (SELECT *, rank() OVER (PARTITION BY shop, day ORDER BY price) AS rn FROM sale) WHERE rn = 1",
 		"SELECT TUMBLE_END(ts, INTERVAL '2 minutes'), shop, item, count(*), count(DISTINCT price) FROM visit GROUP BY shop, item, TUMBLE(ts, INTERVAL '2 minutes') EMIT ON WATERMARK",
+		"SELECT shop, item, price, sum(price) OVER (PARTITION BY shop, item ORDER BY price) FROM sale",
+		"SELECT shop, item, SESSION_START(ts, INTERVAL '1 second'), count(*), sum(price) FROM visit GROUP BY shop, item, SESSION(ts, INTERVAL '1 second')",
 	} {
 		t.Run(query, func(t *testing.T) {
 			const limit = 384 << 10

@@ -119,11 +119,7 @@ func newFirstRows(t *topN, decl state.Decl, part, order []expr.Expr, keys []rowk
 		}
 	}
 	decl.Values = valueNames(cols)
-	stored := make([]state.Column, len(f.vals))
-	for i, v := range f.vals {
-		stored[i] = v
-	}
-	f.rows = state.NewTable(decl, stored...)
+	f.rows = state.NewTable(decl, stateColumns(f.vals)...)
 	f.rows.CopyLate() // a row is written when it is made, and never after
 	f.lists = [2]rooms{{each: min(fewRows, f.places)}, {each: f.places}}
 	return f, nil

@@ -115,11 +115,7 @@ func newOver(n *plan.Window, emit plan.EmitPolicy) (Operator, error) {
 	o.vals, o.weight = valueColumns(ts), &state.Int64s{}
 	decl := overRows
 	decl.Values = valueNames(cols, "_weight")
-	var stored []state.Column
-	for _, v := range o.vals {
-		stored = append(stored, v)
-	}
-	o.rows = state.NewTable(decl, append(stored, o.weight)...)
+	o.rows = state.NewTable(decl, append(stateColumns(o.vals), o.weight)...)
 	o.rows.CopyLate()
 	return o, nil
 }

@@ -81,11 +81,7 @@ func newSession(n *plan.TimeWindow, emit plan.EmitPolicy) (Operator, error) {
 	}
 	decl := sessionRows
 	decl.Values = valueNames(cols, "_weight")
-	var stored []state.Column
-	for _, v := range s.vals {
-		stored = append(stored, v)
-	}
-	s.rows = state.NewTable(decl, append(stored, s.weight)...)
+	s.rows = state.NewTable(decl, append(stateColumns(s.vals), s.weight)...)
 	s.rows.CopyLate()
 	return s, nil
 }
@@ -478,8 +474,12 @@ func (s *session) Restored(env *fn.Env) error {
 	if err != nil || in.N == 0 {
 		return err
 	}
+	if err := s.parts.fetch(env, in.Cols[s.cols:s.cols+s.nPart], in.N, in.Hash); err != nil { // those with rows that left while others came
+		return err
+	}
 	parts := make([]uint32, in.N)
 	s.begin(s.parts.find(in.Cols[s.cols:s.cols+s.nPart], in.N, in.Hash, parts), parts)
+	s.parts.units.Changed(parts)
 	if err := s.index(in.Cols[s.cols+s.nPart], allRows(in.N), slots, parts); err != nil {
 		return err
 	}

@@ -62,11 +62,7 @@ func newTemporalFilter(n *plan.Filter) (Operator, error) {
 	}
 	decl := temporalRows
 	decl.Values = valueNames(cols, "_weight", "_shown")
-	var stored []state.Column
-	for _, v := range f.vals {
-		stored = append(stored, v)
-	}
-	f.rows = state.NewTable(decl, append(stored, f.weight, f.shown)...)
+	f.rows = state.NewTable(decl, append(stateColumns(f.vals), f.weight, f.shown)...)
 	f.rows.CopyLate()
 	return f, nil
 }

@@ -148,11 +148,7 @@ func (t *topN) init(decl, first state.Decl, n, input plan.Node, part []expr.Expr
 		return newFirstRows(t, first, part, order, orderKeys, cols)
 	}
 	decl.Values = valueNames(cols, "_weight")
-	var stored []state.Column
-	for _, v := range t.vals {
-		stored = append(stored, v)
-	}
-	t.rows = state.NewTable(decl, append(stored, t.weight)...)
+	t.rows = state.NewTable(decl, append(stateColumns(t.vals), t.weight)...)
 	t.rows.CopyLate()
 	return t, nil
 }
