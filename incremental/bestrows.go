@@ -413,12 +413,7 @@ func (b *bestRows) drop(parts []uint32) {
 
 func (b *bestRows) Tables() []state.Stored { return []state.Stored{b.rows} }
 
-func (b *bestRows) evictable() []evicted {
-	if b.nPart == 0 {
-		return nil
-	}
-	return []evicted{coldPartitions{b.rows, b.parts, b}}
-}
+func (b *bestRows) evictable() []evicted { return b.parts.evictableBy(b, b.rows, b.nPart) }
 
 func (b *bestRows) rowsOf(part uint32, to []uint32) []uint32 { return append(to, b.lists[part]...) }
 

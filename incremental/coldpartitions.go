@@ -24,6 +24,23 @@ type byPartition interface {
 	leave(parts []uint32)
 }
 
+// lists are the rows of partitions, each in an order.
+type lists []ordered
+
+// rowsOf appends the rows of a partition.
+func (l lists) rowsOf(part uint32, to []uint32) []uint32 {
+	l[part].each(func(s uint32) bool { to = append(to, s); return true })
+	return to
+}
+
+// evictableBy lets the partitions of an operator leave memory. The one partition of all rows is always needed.
+func (p *partitions) evictableBy(of byPartition, rows *state.Table, keys int) []evicted {
+	if keys == 0 {
+		return nil
+	}
+	return []evicted{coldPartitions{rows, p, of}}
+}
+
 // coldPartitions lets partitions leave memory, each with its rows.
 type coldPartitions struct {
 	*state.Table // rows

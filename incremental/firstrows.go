@@ -570,12 +570,7 @@ func (f *firstRows) giveRoom(h *partHead) {
 
 func (f *firstRows) Tables() []state.Stored { return []state.Stored{f.rows} }
 
-func (f *firstRows) evictable() []evicted {
-	if f.nPart == 0 {
-		return nil
-	}
-	return []evicted{coldPartitions{f.rows, f.parts, f}}
-}
+func (f *firstRows) evictable() []evicted { return f.parts.evictableBy(f, f.rows, f.nPart) }
 
 func (f *firstRows) rowsOf(part uint32, to []uint32) []uint32 {
 	for _, r := range f.listOf(f.heads.At(part)) {

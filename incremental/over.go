@@ -45,7 +45,7 @@ type over struct {
 	partOf []uint32
 
 	parts *partitions
-	lists []ordered // by partition
+	lists // by partition
 
 	step    uint64
 	stamped []uint64 // by row: the step that changed it last, from 1 on
@@ -278,18 +278,7 @@ func (o *over) end(ctx *Ctx, parts []uint32, shown bool) error {
 
 func (o *over) Tables() []state.Stored { return []state.Stored{o.rows} }
 
-// evictable: the one partition of all rows is always needed.
-func (o *over) evictable() []evicted {
-	if o.nPart == 0 {
-		return nil
-	}
-	return []evicted{coldPartitions{o.rows, o.parts, o}}
-}
-
-func (o *over) rowsOf(part uint32, to []uint32) []uint32 {
-	o.lists[part].each(func(s uint32) bool { to = append(to, s); return true })
-	return to
-}
+func (o *over) evictable() []evicted { return o.parts.evictableBy(o, o.rows, o.nPart) }
 
 func (o *over) leave(parts []uint32) {
 	for _, p := range parts {

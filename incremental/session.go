@@ -47,7 +47,7 @@ type session struct {
 	walked []uint64
 
 	parts *partitions // closing.after is how far the watermark has to pass an end
-	lists []ordered   // by partition, by time
+	lists             // by partition, by time
 
 	step     uint64
 	stamped  []uint64 // by partition
@@ -424,18 +424,7 @@ func (s *session) eachSession(part uint32, visit func(of []uint32, start, end in
 
 func (s *session) Tables() []state.Stored { return []state.Stored{s.rows} }
 
-// evictable: without keys all rows are of one partition, which is always needed.
-func (s *session) evictable() []evicted {
-	if s.nPart == 0 {
-		return nil
-	}
-	return []evicted{coldPartitions{s.rows, s.parts, s}}
-}
-
-func (s *session) rowsOf(part uint32, to []uint32) []uint32 {
-	s.lists[part].each(func(slot uint32) bool { to = append(to, slot); return true })
-	return to
-}
+func (s *session) evictable() []evicted { return s.parts.evictableBy(s, s.rows, s.nPart) }
 
 func (s *session) leave(parts []uint32) {
 	for _, p := range parts {

@@ -47,8 +47,8 @@ type topN struct {
 	partOf []uint32
 
 	parts *partitions
-	lists []ordered // by partition
-	full  []bool    // by partition, where rows are trimmed: all places are taken
+	lists        // by partition
+	full  []bool // by partition, where rows are trimmed: all places are taken
 
 	step     uint64
 	stamped  []uint64 // by partition
@@ -499,7 +499,7 @@ func (t *topN) forgetEmpty(parts []uint32) {
 func (t *topN) drop(parts []uint32) {
 	var gone []uint32
 	for _, p := range parts {
-		t.lists[p].each(func(s uint32) bool { gone = append(gone, s); return true })
+		gone = t.rowsOf(p, gone)
 		t.lists[p] = ordered{}
 	}
 	t.forget(gone)
@@ -523,18 +523,7 @@ func (t *topN) end(ctx *Ctx, parts []uint32, shown bool) error {
 
 func (t *topN) Tables() []state.Stored { return []state.Stored{t.rows} }
 
-// evictable: the one partition of all rows is always needed.
-func (t *topN) evictable() []evicted {
-	if t.nPart == 0 {
-		return nil
-	}
-	return []evicted{coldPartitions{t.rows, t.parts, t}}
-}
-
-func (t *topN) rowsOf(part uint32, to []uint32) []uint32 {
-	t.lists[part].each(func(s uint32) bool { to = append(to, s); return true })
-	return to
-}
+func (t *topN) evictable() []evicted { return t.parts.evictableBy(t, t.rows, t.nPart) }
 
 func (t *topN) leave(parts []uint32) {
 	for _, p := range parts {
